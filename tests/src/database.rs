@@ -2,22 +2,22 @@
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-/// Which database the suite runs on: `TEST_DATABASE=sqlite|postgres`, with `TEST_POSTGRES_URL` for the latter.
+/// The database of the test run: `TEST_DATABASE=sqlite|postgres`, with `TEST_POSTGRES_URL` for the latter.
 #[derive(Debug)]
 pub enum TestDatabase {
     /// A file in the test's own folder.
     Sqlite,
-    /// A database that is dropped at the end.
+    /// A database that is dropped after the test.
     Postgres {
         /// The server's maintenance database.
         server: String,
-        /// The test's own.
+        /// The test's own database.
         name: String,
     },
 }
 
 impl TestDatabase {
-    /// Makes the database that `TEST_DATABASE` asks for.
+    /// Creates a database as requested by `TEST_DATABASE`.
     pub async fn create() -> Self {
         match std::env::var("TEST_DATABASE").as_deref() {
             Err(_) | Ok("sqlite") => Self::Sqlite,
@@ -33,7 +33,7 @@ impl TestDatabase {
         }
     }
 
-    /// The address for `UPDRAFT_DATABASE_URL`; `None`: the file in the data folder.
+    /// The URL for `UPDRAFT_DATABASE_URL`; `None`: the file in the data folder.
     pub fn url(&self) -> Option<String> {
         match self {
             Self::Sqlite => None,
@@ -45,7 +45,7 @@ impl TestDatabase {
     }
 }
 
-/// 16 bytes that no other test of this run has.
+/// 16 bytes that are unique in this run.
 pub fn entropy() -> [u8; 16] {
     control::testing::Dice::System.bytes().expect("the operating system gives randomness")
 }

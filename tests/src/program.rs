@@ -1,4 +1,4 @@
-//! The program `updraft-control`, as it was built with these tests: run to its end, or serving.
+//! The program `updraft-control` built with these tests: run until it exits, or serving.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,18 +14,18 @@ use crate::Client;
 use crate::process::Process;
 use crate::wait::{patience, until};
 
-/// What a run of the program gave.
+/// The result of running the program.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its status.
+    /// Its exit code.
     pub code: Option<i32>,
-    /// What it printed.
+    /// Its standard output.
     pub out: String,
-    /// What it complained of.
+    /// Its standard error.
     pub err: String,
 }
 
-/// The program that `UPDRAFT_CONTROL` names, else the one that was built with these tests: `target/<profile>/deps/<test>-…` stands beside
+/// The program in `UPDRAFT_CONTROL`, otherwise the one built with these tests: `target/<profile>/deps/<test>-…` is next to
 /// `target/<profile>/updraft-control`.
 pub fn program() -> PathBuf {
     if let Some(given) = std::env::var_os("UPDRAFT_CONTROL") {
@@ -37,7 +37,7 @@ pub fn program() -> PathBuf {
     built
 }
 
-/// Runs a command of it to its end, with these settings by their full names and no others.
+/// Runs a command until it exits, with only these settings by their full names.
 pub async fn run(settings: &BTreeMap<String, String>, arguments: &[&str]) -> Ended {
     let mut command = Command::new(program());
     command.args(arguments).env_clear().envs(settings).kill_on_drop(true);
@@ -50,23 +50,23 @@ pub async fn run(settings: &BTreeMap<String, String>, arguments: &[&str]) -> End
 /// The program, serving on a free port.
 #[derive(Debug)]
 pub struct Serving {
-    /// Where, without a trailing slash.
+    /// Its URL, without a trailing slash.
     pub base: String,
     child: Child,
     errors: JoinHandle<String>,
-    // Read on, so that the program never waits for a reader.
+    // Read continuously, so that the program never blocks on a full pipe.
     _printed: JoinHandle<String>,
 }
 
 impl Serving {
-    /// Starts it with these settings by their full names and no others.
+    /// Starts it with only these settings by their full names.
     pub async fn start(settings: &BTreeMap<String, String>) -> Self {
         let mut command = Command::new(program());
         command.arg("serve");
         Self::start_as(command, settings).await
     }
 
-    /// The same where it may open so many files.
+    /// The same with a limit of open files.
     pub async fn start_within(descriptors: u32, settings: &BTreeMap<String, String>) -> Self {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(format!("ulimit -n {descriptors} && exec \"$0\" serve")).arg(program());
@@ -87,17 +87,17 @@ impl Serving {
         Self { base, child, errors, _printed: tokio::spawn(all(printed)) }
     }
 
-    /// What the machine knows of it.
+    /// Its process.
     pub fn process(&self) -> Process {
         Process(self.child.id().expect("it has not ended"))
     }
 
-    /// Kills it, as a crash of the machine would (SIGKILL).
+    /// Kills it (SIGKILL), like a crash.
     pub async fn kill(mut self) {
         timeout(patience(), self.child.kill()).await.expect("the program ends").unwrap();
     }
 
-    /// Stops it in order, and gives what it wrote to standard error.
+    /// Shuts it down, and returns its standard error.
     pub async fn stop(mut self) -> String {
         let id = Pid::from_raw(i32::try_from(self.child.id().unwrap()).unwrap()).unwrap();
         kill_process(id, Signal::TERM).unwrap();

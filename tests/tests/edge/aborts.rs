@@ -1,4 +1,4 @@
-//! A client that goes away in the middle: control, or whatever is in its place, learns of it, and nothing is left behind.
+//! Clients that disconnect in the middle: the control plane notices, and nothing is left behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ async fn an_upload_aborted_by_the_client_is_aborted_at_the_control_plane() {
     let token = app.control.access_key("ada", 3_600_000).await;
     let owner = app.anonymous().with_token(Some(token.clone()));
     owner.create_app("app").await;
-    // What was there before must not go meanwhile: the snapshots of the app's own deployments are pushed first.
+    // The previous state must not change meanwhile: the snapshots of the app's own deployments are pushed first.
     let before = until("an empty outbox", async || Some(app.control.remains().await).filter(|remains| remains.rows == [0, 0, 0])).await;
     let head = format!(
         "POST /v1/apps/app/deployments/Production/releases HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: {}\r\n",
@@ -71,7 +71,7 @@ async fn a_download_aborted_by_the_client_is_aborted_at_the_control_plane() {
         drop(stream);
         until("the end of the connection to control", async || (ended.load(Ordering::SeqCst) == number).then_some(())).await;
     }
-    // What nobody reads is not fetched, but for what the sockets on the way hold.
+    // Unread data is not fetched, except for socket buffers.
     let sent = sent.load(Ordering::SeqCst);
     assert!(sent < 3 * 64 * MIB as u64, "{sent} bytes were sent to three clients that read {MIB} bytes each");
 }

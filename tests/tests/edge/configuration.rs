@@ -1,4 +1,4 @@
-//! `wrangler.toml`, where two places must say the same.
+//! Consistency of `wrangler.toml`, which has some values twice.
 
 use std::collections::BTreeSet;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! When a change is seen.
+//! How soon changes are seen.
 
 use std::future::pending;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 const APP_VERSION: &str = r#"{"appVersion":"1.0.0"}"#;
 
-/// Time in which nobody asks the Worker for anything. Here its passing is the event: what is tested is what age alone does to a snapshot.
+/// Two seconds without any request to the Worker. Here the passing of time is what is tested: the age of a cached snapshot.
 async fn two_seconds_of_silence() {
     timeout(Duration::from_secs(2), pending::<()>()).await.unwrap_err();
 }
@@ -20,13 +20,13 @@ async fn upload(owner: &Client, content: &str) {
     owner.upload("app", "Production", &Bundle::script(content).0, info).await.assert(201);
 }
 
-/// The label that a new client is offered now, by one request.
+/// The label offered to a new device now, in one request.
 async fn offered(app: &EdgeApp, key: &str) -> String {
     let path = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0");
     app.anonymous().get(&path).await.assert(200)["update_info"]["label"].as_str().unwrap().to_owned()
 }
 
-/// Uploads a second release, and then leaves the Worker alone for two seconds, and for longer only if the push takes longer.
+/// Uploads a second release, and sends nothing to the Worker for two seconds, or until the push is done.
 async fn second_release_and_silence(app: &EdgeApp, owner: &Client, key: &str) {
     let before = app.edge.kv_value(key).await.unwrap();
     upload(owner, "second").await;
@@ -88,7 +88,7 @@ async fn a_lower_version_never_replaces_a_higher_one() {
     upload(&owner, "first").await;
     app.until_offered(&key, "v1").await;
 
-    // KV's copies lag behind each other: this is what a lagging one gives.
+    // KV is eventually consistent: this is a stale read.
     app.edge.put_kv(&key, &empty.to_string()).await;
     assert_eq!(app.edge.kv_value(&key).await.unwrap(), empty);
     for _ in 0..5 {

@@ -1,5 +1,5 @@
-//! Something else answers where control should be, or control does not know this edge: a wrong address, a proxy's page, another secret. No word
-//! of it may be believed.
+//! Another server responds instead of the control plane, or the control plane does not accept this edge: a wrong URL, a proxy's error page, a wrong
+//! secret. None of these responses may be trusted.
 
 use serde_json::{Value, json};
 use shared::ids::{AppId, DeploymentId};
@@ -40,7 +40,7 @@ fn posted(stand_in: &StandIn) -> Vec<Value> {
     asked.map(|asked| serde_json::from_slice(&asked.body).unwrap()).collect()
 }
 
-/// With KV of no use: a deployment that is remembered is served on, of another nobody says that it is not there.
+/// Without usable KV, a cached deployment is still served, and an unknown one is not answered with 404.
 async fn nothing_is_forgotten_and_nothing_made_up(edge: &Edge, never_pushed: &str) {
     let client = Client::new(&edge.base, None);
     let key = "pushed-by-hand-0123456789";
@@ -79,7 +79,7 @@ async fn a_wrong_edge_secret_does_not_make_a_deployment_unknown() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_200_from_another_server_loses_no_report() {
-    // What a misdirected address or a proxy's page gives: 200 and no word of it true.
+    // A response of a wrong server or proxy: 200 with unrelated content.
     let stand_in = StandIn::start(|_| answer("200 OK", "Content-Type: text/plain\r\n", "control")).await;
     let edge = Edge::before(&before(&stand_in.base)).await;
     let client = Client::new(&edge.base, None);
@@ -125,7 +125,7 @@ async fn a_batch_with_an_incomplete_response_is_retried() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_and_lookups_do_not_follow_redirects() {
-    // One that takes everything, if it is asked.
+    // A server that accepts everything.
     let elsewhere = StandIn::start(|asked| {
         let body = if asked.line.starts_with("GET ") { empty_snapshot() } else { json!({ "accepted": 1, "dropped": [] }).to_string() };
         answer("200 OK", "Content-Type: application/json\r\n", &body)
@@ -154,7 +154,7 @@ async fn reports_and_lookups_do_not_follow_redirects() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_oversized_response_is_not_buffered() {
-    // A sound snapshot, as far as anybody reads.
+    // A snapshot that is valid as far as it is read.
     let body = empty_snapshot() + &" ".repeat(27 << 20);
     let stand_in = StandIn::start(move |_| answer("200 OK", "Content-Type: application/json\r\n", &body)).await;
     let edge = Edge::before(&before(&stand_in.base)).await;

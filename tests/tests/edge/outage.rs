@@ -1,4 +1,4 @@
-//! The control plane is gone for a while.
+//! An outage of the control plane.
 
 use serde_json::{Value, json};
 use shared::report::Report;
@@ -47,7 +47,7 @@ async fn checks_continue_and_no_report_is_lost_while_the_control_plane_is_down()
     }
     sending.join_all().await;
 
-    // Every one of them has been delivered three times, in vain: none is delivered for the third time twice.
+    // Each report failed its three deliveries; none has a third delivery twice.
     let third = |event: &Value| event["by_attempt"]["3"].as_u64().unwrap_or(0);
     let retries = app.edge.output.until("reports.retry", |events| events.iter().map(third).sum::<u64>() >= CLIENTS as u64).await;
     for event in &retries {
@@ -59,7 +59,7 @@ async fn checks_continue_and_no_report_is_lost_while_the_control_plane_is_down()
 
     app.control.start().await;
     until_counted(&owner, "app", "Production", &counts(CLIENTS)).await;
-    // A later report of a client that is counted already changes nothing, one of a new client does: then the queue is through.
+    // A repeated report of a counted device changes nothing, one of a new device does: then the queue is empty.
     app.anonymous().post(DEPLOY, success(&key, "client-0")).await.assert(200);
     app.anonymous().post(DEPLOY, success(&key, "one more")).await.assert(200);
     until_counted(&owner, "app", "Production", &counts(CLIENTS + 1)).await;
@@ -99,7 +99,7 @@ async fn a_report_that_exhausts_its_retries_becomes_a_complete_dead_letter() {
     }
     assert!(expected.is_empty(), "{expected:?}");
 
-    // They stay where they are until somebody replays them.
+    // They are kept until they are replayed.
     app.control.start().await;
     app.anonymous().post(DEPLOY, success(&key, "afterwards")).await.assert(200);
     until_counted(&owner, "app", "Production", &counts(1)).await;

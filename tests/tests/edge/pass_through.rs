@@ -1,4 +1,4 @@
-//! Everything that is not the edge's own goes to the control plane and comes back as it was.
+//! All other requests pass through to the control plane and back unchanged.
 
 use reqwest::Method;
 use serde_json::json;
@@ -28,12 +28,12 @@ async fn the_management_api_works_through_the_edge() {
     assert_eq!(owner.get(history).await.assert(200), json!({ "history": [package] }));
     assert_eq!(owner.get(history).await.body, direct.get(history).await.body);
 
-    // The address in the answer is the edge's, and leads to the bytes.
+    // The URL in the response is the edge's, and serves the bytes.
     let url = package["blobUrl"].as_str().unwrap();
     let path = url.strip_prefix(&app.edge.base).unwrap();
     assert!(app.anonymous().get(path).await.body == bundle.0);
 
-    // Refusals pass too.
+    // Refusals pass through, too.
     let refused = app.anonymous().get("/v1/apps").await;
     refused.refused(401);
     assert_eq!(refused.header("www-authenticate"), "Bearer");
@@ -83,7 +83,7 @@ async fn internal_paths_are_404_even_with_the_secret() {
     };
     app.until_pushed(&key).await;
     let (mut answered, mut pushed) = (signed(&app.control.base, &path).await.assert(200), app.edge.kv_value(&key).await.unwrap());
-    // The time when each was made.
+    // The creation times.
     answered["t"].take();
     pushed["t"].take();
     assert_eq!(answered, pushed);
@@ -119,6 +119,6 @@ async fn an_upload_refused_before_its_body_is_read_gets_the_error() {
         owner.upload("app", "Nowhere", &large, info.clone()).await.refused(404);
         owner.upload("app", "Production", &large, info.clone()).await.refused(413);
     }
-    // The connections that were used for it still serve.
+    // The connections that were used for it still work.
     owner.upload("app", "Production", b"small", info).await.assert(201);
 }

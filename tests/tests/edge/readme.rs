@@ -1,4 +1,4 @@
-//! The README's "Five minutes with curl", run by bash word for word, against the Worker.
+//! The README's "Five minutes with curl", run verbatim by bash against the Worker.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -11,20 +11,20 @@ use tests::wait::eventually;
 use xtask::leash::{self, Leashed, StopBy};
 use xtask::paths;
 
-/// Printed before each block, and after the last one; what a block prints may not end its line.
+/// Printed before each block and after the last one. A block's output may lack a final newline.
 const MARK: &str = "=== walk ===";
 
-/// The address that `cargo xtask dev` has, which the test's edge cannot have.
+/// The URL of `cargo xtask dev`, which the test's edge cannot use.
 const ADDRESS: &str = "EDGE=http://localhost:8787";
 
-/// Stands in for cargo, which would build into, and wait for, the folder that the tests' own cargo uses.
+/// A stand-in for cargo, which would build into (and lock) the target folder of the tests.
 const CARGO: &str = r#"#!/bin/sh
 [ "$1 $2 $3 $4 $5" = "run -q --bin updraft-control --" ] || { echo "the walk runs cargo $*" >&2; exit 97; }
 shift 5
 exec "$UPDRAFT_CONTROL" "$@"
 "#;
 
-/// The program beside the tests' own.
+/// The program next to the test binary.
 fn program() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let program = own.ancestors().nth(2).unwrap().join("updraft-control");
@@ -32,7 +32,7 @@ fn program() -> PathBuf {
     program
 }
 
-/// The `sh` blocks of the README's walk, in order.
+/// The `sh` blocks of the README section, in order.
 fn blocks() -> Vec<String> {
     let readme = fs::read_to_string(paths::root().join("README.md")).unwrap();
     let (_, rest) = readme.split_once("\n## Five minutes with curl\n").unwrap();
@@ -40,7 +40,7 @@ fn blocks() -> Vec<String> {
     section.split("\n```sh\n").skip(1).map(|block| block.split_once("\n```\n").unwrap().0.to_owned()).collect()
 }
 
-/// The folder that the walk begins in: with the data folder of the test's server as `data`, and the stand-in for cargo in `bin`.
+/// The initial working folder: with the data folder of the test's server as `data`, and the stand-in for cargo in `bin`.
 fn place(data: &Path) -> TempDir {
     let folder = TempDir::new().unwrap();
     symlink(data, folder.path().join("data")).unwrap();
@@ -62,7 +62,7 @@ async fn the_readme_curl_walkthrough_works_verbatim() {
     let script = script.replace(ADDRESS, &format!("EDGE={}", app.edge.base));
 
     let mut command = leash::command("bash", StopBy::Terminate);
-    // Unlike a person, bash does not look at what went wrong, unless it is told to.
+    // Bash ignores errors by default.
     command.args(["-euo", "pipefail", "-c", &script]).current_dir(folder.path()).env_clear();
     command.envs(app.control.settings()).env_remove("UPDRAFT_DATA_DIR").env("UPDRAFT_CONTROL", program());
     let path = std::env::var_os("PATH").unwrap();
@@ -74,7 +74,7 @@ async fn the_readme_curl_walkthrough_works_verbatim() {
 
     let printed = eventually("the end of the walk", async || {
         let printed = output.lines().join("\n");
-        // The status first: once there is one, nothing more than what is still in the pipe can come.
+        // The status comes first: after it, only buffered output can follow.
         match walk.status() {
             Some(status) if !status.success() => panic!("the walk ended with {status}: {printed}"),
             _ if printed.matches(MARK).count() > blocks.len() => Ok(printed),

@@ -1,4 +1,4 @@
-//! What no retry could deliver is counted after all, by `updraft-control reports replay` from the bucket that the Worker parked it in.
+//! Reports that exhausted their retries are counted by `updraft-control reports replay` from the Worker's bucket of dead letters.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ async fn replayed_dead_letters_count_once_and_invalid_ones_are_kept() {
     app.edge.output.until("reports.parked", |events| events.len() > CLIENTS).await;
     let parked = app.edge.dead_letters().await;
     assert_eq!(parked.len(), CLIENTS + 1);
-    // What nobody can count, and what is none of the replay's business.
+    // Invalid dead letters, and unrelated objects.
     let one = Report::from_text(&app.edge.dead_letter(&parked[0]).await).unwrap();
     let other_service = Report {
         report: shared::report::NewReport { deployment_key: "nobody-has-this-key".try_into().unwrap(), ..one.report.clone() },
@@ -67,7 +67,7 @@ async fn replayed_dead_letters_count_once_and_invalid_ones_are_kept() {
     let everything = app.edge.dead_letters().await;
 
     app.control.start().await;
-    // Whoever has not the key does not get in, and says nothing of it.
+    // Without the key, access is refused without revealing anything.
     let refused =
         program::run(&settings(&app, (BUCKET_KEY.0, "another-secret-0123456789")), &["reports", "replay", "--from", &app.edge.bucket()])
             .await;
@@ -94,7 +94,7 @@ async fn replayed_dead_letters_count_once_and_invalid_ones_are_kept() {
     let again = replay(&app, &[]).await;
     assert_eq!(again.out, "dead letters counted: 0, remaining: 3\n", "{again:?}");
 
-    // The way of all others goes on.
+    // Live reports are processed as usual.
     let late = json!({ "deployment_key": key, "app_version": "1.0.0", "label": "v1", "client_unique_id": "late" });
     app.anonymous().post(DEPLOY, late).await.assert(200);
     until_counted(&owner, "app", "Production", &counts(CLIENTS + 1, 1)).await;

@@ -1,4 +1,4 @@
-//! Values in KV that no publisher wrote, and KV that is not there.
+//! Invalid values in KV, and missing KV.
 
 use serde_json::json;
 use shared::ids::{AppId, DeploymentId};
@@ -48,7 +48,7 @@ async fn a_tombstone_means_the_deployment_was_deleted() {
     app.edge.put_kv(key, &Snapshot::publish_tombstone(&header(2))).await;
     app.anonymous().get(&check(key)).await.refused(404);
     let report = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "a" });
-    // Accepted and dropped: SDKs keep a refused report and send it again at every start.
+    // Accepted and dropped: SDKs keep a refused report and retry it at every start.
     assert_eq!(app.anonymous().post("/v1/public/svc/report_status/deploy", report).await.assert(200), json!({ "status": "ok" }));
 }
 

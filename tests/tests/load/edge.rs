@@ -1,4 +1,4 @@
-//! The edge under load, in short: `cargo xtask soak edge` is the long one.
+//! Short load tests of the edge; `cargo xtask soak edge` runs the long ones.
 
 use tests::load::{Size, connections, flood};
 

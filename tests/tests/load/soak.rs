@@ -1,4 +1,4 @@
-//! The soak in small, by a seed: `cargo xtask soak` is the large one.
+//! The soak test in small, with a fixed seed; `cargo xtask soak` runs the large one.
 
 use tests::soak::{Plan, run};
 
