@@ -5,7 +5,7 @@
 //! The program is `updraft-control` next to this one, or the one in `UPDRAFT_CONTROL`; measure a release build. The edge is the one built by
 //! `cargo xtask bench attacks`.
 
-#![expect(clippy::unwrap_used, reason = "a measurement that cannot be made fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a failed measurement panics")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -3,7 +3,7 @@
 //!
 //! The program is `updraft-control` next to this one, or the one in `UPDRAFT_CONTROL`; measure a release build.
 
-#![expect(clippy::unwrap_used, reason = "a measurement that cannot be made fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a failed measurement panics")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -79,7 +79,7 @@ fn ticks() -> Interval {
 /// The value that `share` of the values do not exceed.
 fn quantile(times: &mut [Duration], share: f64) -> Duration {
     times.sort_unstable();
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a short list")]
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index in a short list")]
     let place = ((times.len() - 1) as f64 * share).round() as usize;
     times.get(place).copied().unwrap()
 }
@@ -98,7 +98,7 @@ async fn main() {
     let output = Output::default();
     let said = output.clone();
     let server = Leashed::spawn(command, StopBy::Terminate, move |line| said.push(line)).unwrap();
-    until("the server answers", async || probe::responds(port, "/v1/health?live").then_some(())).await;
+    until("the server responds", async || probe::responds(port, "/v1/health?live").then_some(())).await;
     let other = Client::new(&format!("http://127.0.0.1:{port}"), Some(key));
     let is_served = logins(&other, &server).await;
     let is_silent = guesses(&other).await;

@@ -1,6 +1,6 @@
 //! Screenshots of the dashboard's pages: on a desktop in light mode, some in dark mode, and on a phone. Run by `cargo xtask screenshots`.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a picture that cannot be made fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed screenshot panics")]
 
 use std::fs;
 

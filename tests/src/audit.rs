@@ -28,7 +28,7 @@ impl TestApp {
     pub async fn write_traces(&self) {
         let (state, now) = (self.state(), self.state().now().0);
         state.traces.wake();
-        until("what failed is written down", async || {
+        until("recorded failures are written", async || {
             let mut tx = self.db().read().await.unwrap();
             let due = "SELECT COUNT(*) FROM tallies WHERE due <= $1";
             let due: i64 = on!(tx, |conn| sqlx::query_scalar(due).bind(now).fetch_one(conn).await).unwrap();

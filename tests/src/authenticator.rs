@@ -65,7 +65,7 @@ impl Authenticator {
 
     /// Changes whether the passkeys of a synced authenticator are backed up.
     pub fn set_backed_up(&mut self, is_backed_up: bool) {
-        assert!(self.is_synced, "its passkeys stay with it");
+        assert!(self.is_synced, "its passkeys are device-bound");
         self.is_backed_up = is_backed_up;
     }
 
@@ -112,7 +112,7 @@ impl Authenticator {
     fn make(&mut self, options: &Value, lie: Option<&Lie>) -> Value {
         let rp_id = text(&options["rp"]["id"]);
         self.judge_rp_id(&rp_id);
-        assert!(!self.is_excluded(options), "the options exclude what is here: {options}");
+        assert!(!self.is_excluded(options), "the options exclude an existing passkey: {options}");
         let selection = &options["authenticatorSelection"];
         assert_eq!((text(&selection["residentKey"]).as_str(), text(&selection["userVerification"]).as_str()), ("required", "required"));
         let parameters = options["pubKeyCredParams"].as_array().expect("algorithms");
@@ -190,12 +190,12 @@ impl Authenticator {
     /// A browser allows an origin's host and its parent domains as RP ID.
     fn judge_rp_id(&self, rp_id: &str) {
         let host = self.origin.split_once("://").expect("an origin").1.split(':').next().unwrap_or_default();
-        assert!(host == rp_id || host.ends_with(&format!(".{rp_id}")), "{} may not speak for {rp_id}", self.origin);
+        assert!(host == rp_id || host.ends_with(&format!(".{rp_id}")), "{} must not use the RP ID {rp_id}", self.origin);
     }
 
     fn claims<'a>(&'a self, ceremony: &'a str, options: &Value, passkey: &'a Passkey) -> Claims<'a> {
         let challenge = bytes(&options["challenge"]);
-        assert!(challenge.len() >= 16, "a challenge that can be guessed: {options}");
+        assert!(challenge.len() >= 16, "the challenge is too short: {options}");
         let mut flags = PRESENT | VERIFIED;
         if self.is_synced {
             flags |= ELIGIBLE;
@@ -275,7 +275,7 @@ fn cose_key(key: &[u8], lie: Option<&Lie>) -> Vec<u8> {
         Some(Lie::Algorithm(algorithm)) => *algorithm,
         _ => -7,
     };
-    assert!((-24..0).contains(&algorithm), "one byte in CBOR");
+    assert!((-24..0).contains(&algorithm), "one CBOR byte");
     let algorithm = 0x20 | (-1 - algorithm).unsigned_abs();
     [&[0xa5, 0x01, 0x02, 0x03, algorithm, 0x20, 0x01, 0x21, 0x58, 0x20], x, &[0x22, 0x58, 0x20], y].concat()
 }
@@ -284,17 +284,17 @@ fn cose_key(key: &[u8], lie: Option<&Lie>) -> Vec<u8> {
 fn attestation(data: &[u8]) -> Vec<u8> {
     let head = match u8::try_from(data.len()) {
         Ok(length) => vec![0x58, length],
-        Err(_) => [&[0x59][..], &u16::try_from(data.len()).expect("data of less than 64 KiB").to_be_bytes()].concat(),
+        Err(_) => [&[0x59][..], &u16::try_from(data.len()).expect("less than 64 KiB of data").to_be_bytes()].concat(),
     };
     [b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData", &head[..], data].concat()
 }
 
 fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_else(|| panic!("a text, not {value}")).to_owned()
+    value.as_str().unwrap_or_else(|| panic!("expected a text, not {value}")).to_owned()
 }
 
 fn bytes(value: &Value) -> Vec<u8> {
-    URL_SAFE_NO_PAD.decode(text(value)).unwrap_or_else(|error| panic!("base64url, not {value}: {error}"))
+    URL_SAFE_NO_PAD.decode(text(value)).unwrap_or_else(|error| panic!("expected base64url, not {value}: {error}"))
 }
 
 /// The IDs in an optional list of credentials.

@@ -54,7 +54,7 @@ impl WebDriverCompatibleCommand for Command {
 impl Browser {
     /// Starts a browser on an empty page.
     pub async fn start() -> Self {
-        let found = paths::browser().expect("chromium and chromedriver are on PATH: as root, `cargo xtask test` installs them");
+        let found = paths::browser().expect("chromium and chromedriver must be on PATH: as root, `cargo xtask test` installs them");
         let folder = TempDir::new().unwrap();
         let log = folder.path().join("chromedriver.log");
         let (driver, output, port) = loop {
@@ -70,7 +70,7 @@ impl Browser {
             let output = Output::default();
             let lines = output.clone();
             let driver = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
-            let port = eventually("chromedriver says its port", async || {
+            let port = eventually("chromedriver prints its port", async || {
                 let lines = output.lines();
                 lines.iter().find_map(|line| port_in(line)).ok_or_else(|| lines.join("\n"))
             })

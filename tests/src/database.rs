@@ -24,9 +24,9 @@ impl TestDatabase {
             Ok("postgres") => {
                 let server = std::env::var("TEST_POSTGRES_URL").expect("TEST_DATABASE=postgres needs TEST_POSTGRES_URL");
                 let name = format!("test_{}", uuid::Uuid::from_bytes(entropy()).simple());
-                let mut connection = PgConnection::connect(&server).await.expect("the test's PostgreSQL server answers");
-                connection.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.expect("a database can be made");
-                connection.close().await.expect("the connection ends in order");
+                let mut connection = PgConnection::connect(&server).await.expect("the PostgreSQL test server responds");
+                connection.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.expect("the database can be created");
+                connection.close().await.expect("the connection closes normally");
                 Self::Postgres { server, name }
             }
             Ok(other) => panic!("TEST_DATABASE must be sqlite or postgres, not {other}"),
@@ -38,7 +38,7 @@ impl TestDatabase {
         match self {
             Self::Sqlite => None,
             Self::Postgres { server, name } => {
-                let (address, _) = server.rsplit_once('/').expect("the server's address names a database");
+                let (address, _) = server.rsplit_once('/').expect("the server's URL names a database");
                 Some(format!("{address}/{name}"))
             }
         }
@@ -47,7 +47,7 @@ impl TestDatabase {
 
 /// 16 bytes that are unique in this run.
 pub fn entropy() -> [u8; 16] {
-    control::testing::Dice::System.bytes().expect("the operating system gives randomness")
+    control::testing::Dice::System.bytes().expect("the operating system provides randomness")
 }
 
 impl Drop for TestDatabase {

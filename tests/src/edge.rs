@@ -177,9 +177,9 @@ impl Edge {
     /// Waits for any response from the Worker, or for a 200 if the control plane is required.
     async fn ready(&mut self, path: &str) {
         let client = Client::new(&self.base, None);
-        eventually("the Worker's start", async || {
+        eventually("the Worker to start", async || {
             if let Some(status) = self.leash.status() {
-                panic!("wrangler ended with {status}");
+                panic!("wrangler exited with {status}");
             }
             match client.request(Method::GET, path).timeout(Duration::from_secs(10)).send().await {
                 Ok(answer) if answer.status() == 200 || path == "/internal" => Ok(()),
@@ -193,7 +193,7 @@ impl Edge {
     /// The runtime's processes: the one that serves the Worker, and wrangler's proxy.
     pub fn runtimes(&self) -> Vec<Process> {
         let found = Process(self.leash.id()).descendants("workerd");
-        assert!(!found.is_empty(), "wrangler has started no workerd");
+        assert!(!found.is_empty(), "wrangler has not started workerd");
         found
     }
 
@@ -306,6 +306,6 @@ fn leave_out(config: &mut Table, missing: &[&str]) {
             list.retain(|entry| entry.get("binding").and_then(toml::Value::as_str) != Some(binding));
             removed += before - list.len();
         }
-        assert_eq!(removed, 1, "{binding} is one binding of wrangler.toml");
+        assert_eq!(removed, 1, "{binding} is not exactly one binding in wrangler.toml");
     }
 }

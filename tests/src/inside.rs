@@ -136,7 +136,7 @@ impl TestApp {
         let sql = "INSERT INTO collaborators (app_id, account_id, permission, access_time, accepted_time) \
             SELECT a.id, w.id, $4, CAST($5 AS BIGINT), CAST($5 AS BIGINT) FROM apps a JOIN accounts o ON o.id = a.owner_id JOIN accounts w ON w.email = $3 \
             WHERE o.email = $1 AND a.name = $2";
-        assert_eq!(self.change(sql, &[&owner, app, &with, role, &since]).await, 1, "{owner}, {app} or {with} is not there");
+        assert_eq!(self.change(sql, &[&owner, app, &with, role, &since]).await, 1, "{owner}, {app} or {with} does not exist");
         let sql = "INSERT INTO used_names (account_id, name, app_id) SELECT w.id, a.name, a.id \
             FROM apps a JOIN accounts o ON o.id = a.owner_id JOIN accounts w ON w.email = $3 WHERE o.email = $1 AND a.name = $2 \
             ON CONFLICT (account_id, name, app_id) DO NOTHING";

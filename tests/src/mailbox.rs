@@ -38,7 +38,7 @@ impl ReceivedMail {
             to: address(message.to()),
             subject: message.subject().expect("a subject").to_owned(),
             text: message.body_text(0).expect("a text part").replace("\r\n", "\n"),
-            html: message.body_html(0).expect("an HTML part").into_owned(),
+            html: message.body_html(0).expect("a mail with an HTML part").into_owned(),
             source: String::from_utf8(bytes.to_vec()).expect("a mail in UTF-8"),
         }
     }
@@ -60,13 +60,13 @@ impl TestApp {
     /// Every mail to this address, oldest first, once all queued mails were written. For servers without a mail server.
     pub async fn mails_to(&self, address: &str) -> Vec<ReceivedMail> {
         self.write_traces().await;
-        until("the outbox of mails is empty", async || (self.waiting_mails().await == 0).then_some(())).await;
+        until("an empty mail outbox", async || (self.waiting_mails().await == 0).then_some(())).await;
         self.written_mails().into_iter().filter(|mail| mail.to == address).collect()
     }
 
     /// The newest mail to this address, once all queued mails were written.
     pub async fn last_mail_to(&self, address: &str) -> ReceivedMail {
-        self.mails_to(address).await.pop().unwrap_or_else(|| panic!("there is no mail to {address}"))
+        self.mails_to(address).await.pop().unwrap_or_else(|| panic!("no mail to {address}"))
     }
 
     /// The number of queued mails.

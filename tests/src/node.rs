@@ -40,9 +40,9 @@ impl Sdks {
     pub async fn run(&mut self, command: Value) -> Value {
         let exchange = async {
             self.input.write_all(format!("{command}\n").as_bytes()).await.unwrap();
-            self.output.next_line().await.unwrap().expect("the driver answers every command")
+            self.output.next_line().await.unwrap().expect("the driver responds to every command")
         };
-        let line = timeout(patience(), exchange).await.unwrap_or_else(|_| panic!("the SDK did not answer: {command}"));
+        let line = timeout(patience(), exchange).await.unwrap_or_else(|_| panic!("the SDK did not respond: {command}"));
         let mut answer: Value = serde_json::from_str(&line).unwrap();
         assert!(answer.get("error").is_none(), "{command}: {}", answer["error"].as_str().unwrap_or_default());
         answer["ok"].take()

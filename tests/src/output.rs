@@ -49,7 +49,7 @@ impl Output {
                 if is_enough(&events) {
                     return events;
                 }
-                count.changed().await.expect("this output holds the sender");
+                count.changed().await.expect("the output owns the sender");
             }
         };
         let patience = patience();

@@ -33,7 +33,7 @@ pub fn program() -> PathBuf {
     }
     let here = std::env::current_exe().unwrap();
     let built = here.ancestors().nth(2).unwrap().join("updraft-control");
-    assert!(built.is_file(), "{} is not there: build the workspace, or run `cargo build -p control` first", built.display());
+    assert!(built.is_file(), "{} does not exist: build the workspace, or run `cargo build -p control` first", built.display());
     built
 }
 
@@ -42,7 +42,7 @@ pub async fn run(settings: &BTreeMap<String, String>, arguments: &[&str]) -> End
     let mut command = Command::new(program());
     command.args(arguments).env_clear().envs(settings).kill_on_drop(true);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = timeout(patience(), command.output()).await.expect("the program ends").unwrap();
+    let output = timeout(patience(), command.output()).await.expect("the program exits").unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
@@ -79,29 +79,29 @@ impl Serving {
         let errors = tokio::spawn(all(child.stderr.take().unwrap()));
         let mut printed = BufReader::new(child.stdout.take().unwrap());
         let mut first = String::new();
-        timeout(patience(), printed.read_line(&mut first)).await.expect("the program says where it listens").unwrap();
+        timeout(patience(), printed.read_line(&mut first)).await.expect("the program prints its listening address").unwrap();
         let base = first.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:"));
         let base = base.unwrap_or_else(|| panic!("no address: {first}")).trim_end_matches([';', ',']).to_owned();
         let client = Client::new(&base, None);
-        until("the program answers", async || (client.get("/v1/health").await.status == 200).then_some(())).await;
+        until("the program responds", async || (client.get("/v1/health").await.status == 200).then_some(())).await;
         Self { base, child, errors, _printed: tokio::spawn(all(printed)) }
     }
 
     /// Its process.
     pub fn process(&self) -> Process {
-        Process(self.child.id().expect("it has not ended"))
+        Process(self.child.id().expect("the program is still running"))
     }
 
     /// Kills it (SIGKILL), like a crash.
     pub async fn kill(mut self) {
-        timeout(patience(), self.child.kill()).await.expect("the program ends").unwrap();
+        timeout(patience(), self.child.kill()).await.expect("the program exits").unwrap();
     }
 
     /// Shuts it down, and returns its standard error.
     pub async fn stop(mut self) -> String {
         let id = Pid::from_raw(i32::try_from(self.child.id().unwrap()).unwrap()).unwrap();
         kill_process(id, Signal::TERM).unwrap();
-        let status = timeout(patience(), self.child.wait()).await.expect("the program ends").unwrap();
+        let status = timeout(patience(), self.child.wait()).await.expect("the program exits").unwrap();
         assert!(status.success(), "{status}");
         self.errors.await.unwrap()
     }

@@ -95,7 +95,7 @@ impl Reader {
                 path = rest.find('/').map_or("/", |at| &rest[at..]).to_owned();
             }
         }
-        panic!("{path} leads on and on")
+        panic!("{path} has an endless chain of redirects")
     }
 
     /// Submits a form like a browser, and follows redirects.
@@ -147,7 +147,7 @@ impl Form {
     }
 }
 
-#[expect(clippy::return_self_not_must_use, reason = "expectations, one after the other; the last one's page may not be needed")]
+#[expect(clippy::return_self_not_must_use, reason = "chained expectations; the last page may be unused")]
 impl Page {
     /// The HTML.
     pub fn html(&self) -> String {

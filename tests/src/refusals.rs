@@ -19,7 +19,7 @@ pub(crate) fn check(asked: &str, status: u16, body: &[u8]) {
     }
     assert!(
         std::env::var("UPDRAFT_REFUSALS").is_ok_and(|mode| mode == "accept"),
-        "{asked} was refused in words that do not stand in tests/refusals.txt; see tests/src/refusals.rs: {line}"
+        "{asked} was refused with a text that is not in tests/refusals.txt; see tests/src/refusals.rs: {line}"
     );
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("refusals.txt");
     // One write, so that the lines of concurrent tests are not mixed.

@@ -47,10 +47,10 @@ impl Edge {
         let lines = output.clone();
         let mut leash = workerd.start(move |line| lines.push(line)).unwrap_or_else(|error| panic!("workerd cannot be started: {error}"));
         let client = Client::new(&base, None);
-        eventually("health through the edge", async || {
+        eventually("the control plane's health through the edge", async || {
             if let Some(status) = leash.status() {
                 output.show("workerd");
-                panic!("workerd ended with {status}");
+                panic!("workerd exited with {status}");
             }
             match client.request(Method::GET, "/v1/health").send().await {
                 Ok(answer) if answer.status() == 200 => Ok(()),

@@ -53,7 +53,7 @@ impl StandIn {
 
     /// The last request.
     pub fn last(&self) -> Asked {
-        self.asked().pop().expect("something was asked")
+        self.asked().pop().expect("no request was made")
     }
 }
 

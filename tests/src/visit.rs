@@ -236,11 +236,11 @@ impl Visit {
             let focus = self.browser.run(FOCUS, std::slice::from_ref(element)).await;
             match focus.as_str().unwrap() {
                 "seen" => return,
-                "unseen" => panic!("`{what}` has the focus, and nothing shows it"),
+                "unseen" => panic!("`{what}` has the focus, but it is not visible"),
                 _ => self.keys(&[TAB]).await,
             }
         }
-        panic!("the tabulator key does not lead to `{what}`:\n{}", self.text().await)
+        panic!("the Tab key does not reach `{what}`:\n{}", self.text().await)
     }
 
     /// Presses these keys, holding the first ones until the last was pressed.

@@ -168,7 +168,7 @@ async fn publish(owner: &Client) -> String {
 /// Waits until everything is counted, and expects no row beyond the bounds.
 async fn assert_rows(app: &TestApp, expected: &Rows) {
     let count = async |sql| usize::try_from(app.number(sql).await).unwrap();
-    eventually("every report counted", async || {
+    eventually("every report to be counted", async || {
         let rows = Rows {
             clients: count("SELECT COUNT(*) FROM report_clients").await,
             active: count("SELECT CAST(COALESCE(SUM(active), 0) AS BIGINT) FROM metric_counters").await,
@@ -233,7 +233,7 @@ pub async fn random_checks(size: Size) {
 
     // An unknown key is cached, so that it costs nothing when repeated.
     let again = "again-and-again-0123456789";
-    eventually("a look-up that is within the limit", async || {
+    eventually("a lookup within the limit", async || {
         let answer = client.get(&check_path(again)).await;
         if answer.status == 404 { Ok(()) } else { Err(answer.text()) }
     })
@@ -268,7 +268,7 @@ pub async fn without_an_edge(size: Size) {
     requests.extend(reports);
     let statuses = send(&client, requests).await;
     println!("{statuses:?}; the snapshots' cache holds {held} bytes");
-    assert_eq!(app.state().snapshots.bytes(), held, "what nobody has takes no place among snapshots");
+    assert_eq!(app.state().snapshots.bytes(), held, "unknown keys occupy no snapshot slots");
     assert_rows(&app, &expected).await;
 }
 

@@ -96,7 +96,7 @@ pub async fn run() {
 
 async fn finish(serving: Serving) {
     let log = serving.stop().await;
-    assert!(log.contains("a thread panicked"), "a panic is a line of the log");
+    assert!(log.contains("a thread panicked"), "the panic is logged");
 }
 
 fn now() -> UnixMillis {

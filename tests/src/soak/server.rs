@@ -113,7 +113,7 @@ impl Caller {
 
     /// Waits until the program is up, and returns its URL and a client.
     pub async fn up(&mut self) -> (String, Client) {
-        let base = self.base.wait_for(Option::is_some).await.expect("the run is not over").clone().unwrap();
+        let base = self.base.wait_for(Option::is_some).await.expect("the run has not ended").clone().unwrap();
         let client = self.client.at(&base);
         (base, client)
     }

@@ -30,13 +30,13 @@ async fn an_upload_aborted_by_the_client_is_aborted_at_the_control_plane() {
         stream.write_all(head.as_bytes()).await.unwrap();
         stream.write_all(length.as_bytes()).await.unwrap();
         stream.write_all(&half).await.unwrap();
-        until("the upload's file at control", async || {
+        until("the upload's file at the control plane", async || {
             let now = app.control.remains().await;
             (now.files.len() > before.files.len() && now.files.values().sum::<u64>() > MIB as u64).then_some(())
         })
         .await;
         drop(stream);
-        until("the half upload is gone", async || (app.control.remains().await == before).then_some(())).await;
+        until("the partial upload to be deleted", async || (app.control.remains().await == before).then_some(())).await;
     }
     assert!(owner.get("/v1/apps/app/deployments/Production/history").await.assert(200)["history"].as_array().unwrap().is_empty());
 }
@@ -67,9 +67,9 @@ async fn a_download_aborted_by_the_client_is_aborted_at_the_control_plane() {
         let mut stream = raw::connect(&edge.base).await;
         stream.write_all(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
         stream.read_exact(&mut vec![0; MIB]).await.unwrap();
-        assert_eq!(ended.load(Ordering::SeqCst), number - 1, "nothing is cut while its client reads");
+        assert_eq!(ended.load(Ordering::SeqCst), number - 1, "downloads are not aborted while their clients read");
         drop(stream);
-        until("the end of the connection to control", async || (ended.load(Ordering::SeqCst) == number).then_some(())).await;
+        until("the connection to the control plane to be closed", async || (ended.load(Ordering::SeqCst) == number).then_some(())).await;
     }
     // Unread data is not fetched, except for socket buffers.
     let sent = sent.load(Ordering::SeqCst);

@@ -18,7 +18,7 @@ fn every_environment_has_its_own_dead_letter_queue_and_all_variables() {
         let consumers = table["queues"]["consumers"].as_array().unwrap();
         let reports = consumers.iter().find(|consumer| text(consumer, "queue").as_deref() == Some("updraft-reports")).unwrap();
         assert_eq!(text(reports, "dead_letter_queue").as_deref(), Some(dead));
-        assert!(consumers.iter().any(|consumer| text(consumer, "queue").as_deref() == Some(dead)), "nobody consumes {dead}");
+        assert!(consumers.iter().any(|consumer| text(consumer, "queue").as_deref() == Some(dead)), "{dead} has no consumer");
     }
 }
 

@@ -312,7 +312,7 @@ async fn the_worker_sees_the_effect_of_each_operation() {
     let ask = async |key: &str| app.anonymous().get(&format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0")).await;
     for (key, expected) in &left {
         let answer = ask(key).await;
-        assert!(holds(&answer, expected), "{key} is to be answered {expected}, and is {} {}", answer.status, answer.text());
+        assert!(holds(&answer, expected), "{key} should get {expected}, but got {} {}", answer.status, answer.text());
     }
     ask("never-made-0123456789").await.refused(503);
 }

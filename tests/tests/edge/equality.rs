@@ -344,7 +344,7 @@ async fn a_bundle_from_r2_has_the_same_response_as_from_the_control_plane() {
         }
         assert_eq!(ours.1, theirs.1, "{method} {headers:?}");
         // `text` omits the request ID; binary bodies must be compared as bytes.
-        assert!(ours.2 == theirs.2 && (*status == 416 || answer.body == expected.body), "{method} {headers:?}: other bytes");
+        assert!(ours.2 == theirs.2 && (*status == 416 || answer.body == expected.body), "{method} {headers:?}: different bytes");
     }
     assert_bytes(&anonymous.get(&path).await, 200, &bundle.0);
     // The signature is checked before R2 is read.

@@ -50,7 +50,7 @@ async fn polling_sees_a_published_change_within_thirty_seconds() {
 
     upload(&owner, "second").await;
     let seen = timeout(Duration::from_secs(30), app.until_offered(&key, "v2")).await;
-    assert!(seen.is_ok(), "v2 was not seen within 30 s of the upload's answer");
+    assert!(seen.is_ok(), "v2 was not seen within 30 s of the upload's response");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,7 +74,7 @@ async fn a_stale_snapshot_is_served_once_while_it_is_refreshed() {
     app.until_offered(&key, "v1").await;
 
     second_release_and_silence(&app, &owner, &key).await;
-    assert_eq!(offered(&app, &key).await, "v1", "nobody waits for a refresh between the ages");
+    assert_eq!(offered(&app, &key).await, "v1", "no check waits for the refresh of a stale snapshot");
     app.until_offered(&key, "v2").await;
 }
 

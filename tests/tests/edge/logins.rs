@@ -34,7 +34,7 @@ async fn failures_from_one_address_do_not_limit_another() {
         let ada = client.with_token(Some(session["accessKey"].as_str().unwrap().to_owned()));
         let sessions = ada.get("/v1/account/sessions").await.assert(200)["sessions"].as_array().unwrap().clone();
         let current = sessions.iter().find(|session| session["isCurrent"] == true).unwrap();
-        assert_eq!(current["createdBy"], address, "the session says where it was made");
+        assert_eq!(current["createdBy"], address, "the session has the client's address");
     }
     log_in("203.0.113.8", "bob@example.com", PASSWORD).await.assert(200);
 

@@ -93,9 +93,9 @@ async fn a_200_from_another_server_loses_no_report() {
     assert_eq!(retries[0]["status"], 200, "{retries:?}");
     assert_eq!((&retries[0]["by_attempt"], &retries[1]["by_attempt"]), (&json!({ "1": 1 }), &json!({ "2": 1 })));
     let batches = posted(&stand_in);
-    assert_eq!(batches[0], batches[1], "a report that is delivered again is the same");
+    assert_eq!(batches[0], batches[1], "a redelivered report is the same");
     assert_eq!(batches[0]["reports"].as_array().unwrap().len(), 1);
-    assert_eq!(client.get("/v1/health").await.text(), "control", "pass-through does not judge");
+    assert_eq!(client.get("/v1/health").await.text(), "control", "passed-through responses are not validated");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -94,7 +94,7 @@ async fn a_report_that_exhausts_its_retries_becomes_a_complete_dead_letter() {
         assert!(day.len() == 10 && day.starts_with("20"), "{name}");
         let text = app.edge.dead_letter(&name).await;
         let report = Report::from_text(&text).unwrap().report;
-        let place = expected.iter().position(|known| *known == report).unwrap_or_else(|| panic!("not sent, or kept twice: {text}"));
+        let place = expected.iter().position(|known| *known == report).unwrap_or_else(|| panic!("not sent, or stored twice: {text}"));
         expected.remove(place);
     }
     assert!(expected.is_empty(), "{expected:?}");

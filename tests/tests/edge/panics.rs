@@ -122,7 +122,7 @@ async fn a_panic_does_not_affect_concurrent_requests() {
                 }
             }
             let count = under_way.len();
-            until("everything at control", async || (busy.asked.lock().await.len() >= count).then_some(())).await;
+            until("all requests at the control plane", async || (busy.asked.lock().await.len() >= count).then_some(())).await;
         }
 
         // An unsupported method is refused without the control plane.

@@ -28,7 +28,7 @@ exec "$UPDRAFT_CONTROL" "$@"
 fn program() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let program = own.ancestors().nth(2).unwrap().join("updraft-control");
-    assert!(program.is_file(), "{} is missing: `cargo build --package control` makes it", program.display());
+    assert!(program.is_file(), "{} is missing: run `cargo build --package control`", program.display());
     program
 }
 
@@ -58,7 +58,7 @@ async fn the_readme_curl_walkthrough_works_verbatim() {
     let folder = place(app.control.folder());
     let mark = format!("\necho '{MARK}'\n");
     let script = format!("{mark}{}{mark}", blocks.join(&mark));
-    assert_eq!(script.matches(ADDRESS).count(), 1, "the walk names the edge's address once");
+    assert_eq!(script.matches(ADDRESS).count(), 1, "the section has the edge's address once");
     let script = script.replace(ADDRESS, &format!("EDGE={}", app.edge.base));
 
     let mut command = leash::command("bash", StopBy::Terminate);
@@ -72,11 +72,11 @@ async fn the_readme_curl_walkthrough_works_verbatim() {
     let lines = output.clone();
     let mut walk = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
 
-    let printed = eventually("the end of the walk", async || {
+    let printed = eventually("the end of the section", async || {
         let printed = output.lines().join("\n");
         // The status comes first: after it, only buffered output can follow.
         match walk.status() {
-            Some(status) if !status.success() => panic!("the walk ended with {status}: {printed}"),
+            Some(status) if !status.success() => panic!("bash exited with {status}: {printed}"),
             _ if printed.matches(MARK).count() > blocks.len() => Ok(printed),
             _ => Err(printed),
         }
@@ -94,10 +94,10 @@ async fn the_readme_curl_walkthrough_works_verbatim() {
         &[r#""rollout":10"#, r#""rollout":null"#, r#""is_available":true"#, r#""label":"v2""#],
         &[r#""releaseMethod":"Rollback""#, r#""originalLabel":"v1""#, r#""is_available":true"#, r#""label":"v3""#],
     ];
-    assert_eq!(blocks.len(), expected.len(), "each block of the walk has its check here");
+    assert_eq!(blocks.len(), expected.len(), "every block of the section is checked here");
     for ((step, block), texts) in steps.iter().zip(&blocks).zip(expected) {
         for text in texts {
-            assert!(step.contains(text), "{text} is missing after\n{block}\nwhich printed\n{step}\nof all of\n{printed}");
+            assert!(step.contains(text), "{text} is missing after\n{block}\nwhose output was\n{step}\nof all of\n{printed}");
         }
     }
 }

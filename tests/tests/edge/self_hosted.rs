@@ -30,9 +30,9 @@ async fn with_release(app: &SelfHosted) -> (Client, String, Bundle) {
 
 /// Waits until the control plane's health is seen through the Worker.
 async fn healthy(client: &Client, program: &mut Leashed) {
-    eventually("health through the edge", async || {
+    eventually("the control plane's health through the edge", async || {
         if let Some(status) = program.status() {
-            panic!("workerd ended with {status}");
+            panic!("workerd exited with {status}");
         }
         match client.request(Method::GET, "/v1/health").send().await {
             Ok(answer) if answer.status() == 200 => Ok(()),
@@ -225,7 +225,7 @@ fn blocks() -> Vec<String> {
 fn control() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let program = own.ancestors().nth(2).unwrap().join("updraft-control");
-    assert!(program.is_file(), "{} is missing: `cargo build --package control` makes it", program.display());
+    assert!(program.is_file(), "{} is missing: run `cargo build --package control`", program.display());
     program
 }
 
@@ -274,7 +274,7 @@ async fn run(block: &str, folder: &Path) -> String {
     let output = Output::default();
     let mut program = start(block, folder, &output);
     let status = eventually(block, async || program.status().ok_or_else(|| "it runs".to_owned())).await;
-    assert!(status.success(), "{block}\nended with {status}: {:?}", output.lines());
+    assert!(status.success(), "{block}\nexited with {status}: {:?}", output.lines());
     eventually("its last line", async || {
         let lines = output.lines().join("\n");
         if block.starts_with("curl") && lines.is_empty() { Err("nothing was printed".to_owned()) } else { Ok(lines) }

@@ -33,7 +33,7 @@ async fn an_invalid_kv_value_falls_back_to_the_control_plane_then_to_the_cache()
 
     app.control.stop().await;
     let body = app.anonymous().get(&check(&key)).await.assert(200);
-    assert_eq!(body["update_info"]["label"], "v1", "the remembered one is used, however old");
+    assert_eq!(body["update_info"]["label"], "v1", "the cached one is used regardless of its age");
     app.anonymous().get(&check(&other)).await.refused(503);
     let report = json!({ "deployment_key": other, "app_version": "1.0.0", "client_unique_id": "a" });
     app.anonymous().post("/v1/public/svc/report_status/deploy", report).await.refused(503);
@@ -61,7 +61,7 @@ async fn without_kv_the_control_plane_is_used_and_without_both_checks_fail() {
     assert_eq!(app.anonymous().get(&check(&key)).await.assert(200)["update_info"]["label"], "v1");
 
     app.control.stop().await;
-    assert_eq!(app.anonymous().get(&check(&key)).await.assert(200)["update_info"]["label"], "v1", "the remembered one");
+    assert_eq!(app.anonymous().get(&check(&key)).await.assert(200)["update_info"]["label"], "v1", "the cached one");
     let unknown = app.anonymous().get(&check(&other)).await;
     unknown.refused(503);
     unknown.header("retry-after").parse::<u32>().unwrap();

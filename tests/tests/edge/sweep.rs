@@ -63,10 +63,10 @@ impl Sweep {
         assert_eq!(id.get_version_num(), 7, "{asked}");
         assert_eq!(id.to_string(), answer.header("x-request-id"), "{asked}");
         assert_ne!(id.to_string(), CLAIMED, "{asked}");
-        assert!(self.ids.insert(id), "{asked}: the id was given before");
+        assert!(self.ids.insert(id), "{asked}: the request ID was used before");
 
         for name in answer.headers.keys() {
-            assert_eq!(answer.headers.get_all(name).iter().count(), 1, "{asked}: {name} is there twice");
+            assert_eq!(answer.headers.get_all(name).iter().count(), 1, "{asked}: {name} occurs twice");
         }
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{asked}");
         let is_bundle = dress == Dress::Bundle && status < 400 && status != 204;

@@ -32,7 +32,7 @@ const MOST_GROWTH: u64 = 128 * 1024;
 fn program() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let program = own.parent().and_then(Path::parent).unwrap().join("updraft-control");
-    assert!(program.is_file(), "{} is missing: `cargo build --package control` makes it", program.display());
+    assert!(program.is_file(), "{} is missing: run `cargo build --package control`", program.display());
     program
 }
 
@@ -106,10 +106,10 @@ async fn the_control_plane_stays_under_120_mb_for_a_150_mb_upload_and_download()
     let output = Output::default();
     let lines = output.clone();
     let mut running = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
-    eventually("the program's start", async || {
+    eventually("the program to start", async || {
         if let Some(status) = running.status() {
             output.show("control");
-            panic!("the program ended with {status}");
+            panic!("the program exited with {status}");
         }
         let answer = owner.request(Method::GET, "/v1/health").send().await.map_err(|error| error.to_string())?;
         if answer.status() == 200 { Ok(()) } else { Err(answer.status().to_string()) }

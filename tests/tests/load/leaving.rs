@@ -86,7 +86,7 @@ async fn workerd_frees_the_memory_of_clients_that_disconnect() {
     let lines = output.clone();
     let edge = workerd.start(move |line| lines.push(line)).unwrap();
     let client = Client::new(&base, None);
-    eventually("the Worker's start", async || {
+    eventually("the Worker to start", async || {
         client.request(reqwest::Method::GET, "/internal").send().await.map(drop).map_err(|error| error.to_string())
     })
     .await;

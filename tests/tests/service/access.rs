@@ -240,7 +240,7 @@ impl Who {
         }
     }
 
-    #[expect(clippy::match_same_arms, reason = "the order of refusals is what is written down here")]
+    #[expect(clippy::match_same_arms, reason = "the order of refusals is the one in this file")]
     fn expects(self, caller: Caller) -> Expected {
         let has_scope = |scopes: &[&str], held: &[&str]| held.iter().any(|scope| scopes.contains(scope));
         if let Self::AppOrOneself { roles, .. } = self {
@@ -442,7 +442,7 @@ impl<'a> Scene<'a> {
                 let url = answer["updateInfo"]["downloadURL"].as_str().unwrap().to_owned();
                 url.rsplit('/').next().unwrap().to_owned()
             }
-            other => panic!("{other}: say here what the path of {} names", self.operation),
+            other => panic!("{other}: add a value for the path parameter of {} here", self.operation),
         }
     }
 
@@ -612,17 +612,17 @@ async fn walk(area: &str, belongs: impl Fn(&str) -> bool) {
                 let mut body = answer.json();
                 body.as_object_mut().unwrap().remove("requestId");
                 writeln!(refusals, "{operation}, {caller:?}: {} {body}", answer.status.as_u16()).unwrap();
-                assert_eq!(added, 0, "{operation} by {caller:?} was refused, and is noted");
+                assert_eq!(added, 0, "{operation} by {caller:?} was refused but audited");
             }
         }
-        assert_eq!(rows, BTreeSet::from([i64::from(is_change(operation))]), "{operation}: rows in the audit trail for each success");
+        assert_eq!(rows, BTreeSet::from([i64::from(is_change(operation))]), "{operation}: audit rows for each success");
         if is_change(operation) {
             noted.insert((*operation).to_owned());
         }
     }
     insta::assert_snapshot!(format!("refusals_of_{area}"), refusals);
     let missing = unnoted(&document, &noted).into_iter().filter(|operation| belongs(path_of(operation)));
-    assert_eq!(missing.collect::<Vec<_>>(), Vec::<String>::new(), "changes that were not seen to leave a row in the trail");
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<String>::new(), "changes without exactly one audit row");
 }
 
 fn path_of(operation: &str) -> &str {
@@ -645,11 +645,11 @@ fn is_documented(document: &Value, operation: &str, answer: &Answer) {
     let (method, path) = operation.split_once(' ').unwrap();
     let status = answer.status.as_u16().to_string();
     let described = &document["paths"][path][method.to_lowercase()]["responses"][&status];
-    assert!(described.is_object(), "{operation} answers {status}, which its description does not list");
+    assert!(described.is_object(), "{operation} returned {status}, which is not documented");
     let kind = answer.optional_header("content-type").map(|kind| kind.split(';').next().unwrap().to_owned());
     let kinds: Option<Vec<&str>> =
         described.get("content").map(|content| content.as_object().unwrap().keys().map(String::as_str).collect());
-    assert_eq!(kind.as_deref().map(|kind| vec![kind]), kinds, "{operation}, {status}: the type of the body");
+    assert_eq!(kind.as_deref().map(|kind| vec![kind]), kinds, "{operation}, {status}: the content type");
 }
 
 fn rows_of(belongs: impl Fn(&str) -> bool) -> Vec<Row> {
@@ -726,12 +726,12 @@ async fn every_operation_has_a_row() {
     let app = TestApp::spawn().await;
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     assert_eq!(differences(&document, TABLE), Vec::<String>::new());
-    assert_eq!(TABLE.len(), operations(&document).len(), "each row stands there once");
+    assert_eq!(TABLE.len(), operations(&document).len(), "each operation has one row");
     // The document describes the same access as the table.
     for (operation, who, _) in TABLE {
         let (method, path) = operation.split_once(' ').unwrap();
         let guards = &document["paths"][path][method.to_lowercase()]["security"];
-        assert!(who.is_called(guards), "{operation} is {who:?} in the table, and {guards} in the document");
+        assert!(who.is_called(guards), "{operation} is {who:?} in the table, but {guards} in the document");
     }
     // Each permission belongs to some operation, except the one that only reveals hidden members of responses.
     let text = document["paths"].to_string();

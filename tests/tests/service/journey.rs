@@ -70,7 +70,7 @@ async fn a_user_registers_twice_reaches_the_limits_and_resets_the_password() {
         log_in(&at(1), WRONG).await.refused(401);
     }
     assert_eq!(limited(&log_in(&at(1), WRONG).await), 900);
-    assert_eq!(limited(&log_in(&at(1), SECOND).await), 900, "the right password tells nothing any more");
+    assert_eq!(limited(&log_in(&at(1), SECOND).await), 900, "the correct password reveals nothing any more");
     log_in(&at(2), SECOND).await.assert(200);
     for number in 0..10 {
         log_in(&at(3 + number / 5), WRONG).await.refused(401);
@@ -104,9 +104,9 @@ async fn a_user_registers_twice_reaches_the_limits_and_resets_the_password() {
     for part in [&notice.text, &notice.html] {
         assert!(part.contains("build server") && part.contains("203.0.113.20"), "{part}");
     }
-    assert_eq!(log_in(&at(20), THIRD).await.assert(200)["mfaSetupDeadline"], deadline, "fixed by the first login");
+    assert_eq!(log_in(&at(20), THIRD).await.assert(200)["mfaSetupDeadline"], deadline, "fixed at the first login");
     log_in(&at(20), SECOND).await.refused(401);
-    assert!(limited(&log_in(&at(1), THIRD).await) <= 900, "an address is not forgiven");
+    assert!(limited(&log_in(&at(1), THIRD).await) <= 900, "the failures of an address are not cleared");
     app.clock.advance(900_000);
     signed_in(&stranger, &log_in(&at(1), THIRD).await).get("/v1/account").await.assert(200);
     assert!(app.mails_to("nobody@example.com").await.is_empty());

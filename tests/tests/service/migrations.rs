@@ -34,9 +34,9 @@ fn the_folders_match_the_list_of_migrations() {
     assert_eq!(postgres.values().cloned().collect::<Vec<_>>(), texts(&migrate::POSTGRES));
     assert!(sqlite.keys().eq(postgres.keys()), "the same names in both folders");
     let versions: Vec<i64> = migrate::SQLITE.iter().map(|migration| migration.version).collect();
-    assert_eq!(versions, (1..).take(versions.len()).collect::<Vec<i64>>(), "1 and up without gaps");
+    assert_eq!(versions, (1..).take(versions.len()).collect::<Vec<i64>>(), "consecutive numbers from 1");
     for (name, text) in sqlite.iter().chain(&postgres) {
-        assert!(text.starts_with("-- "), "{name} opens with why");
+        assert!(text.starts_with("-- "), "{name} starts with its reason");
     }
 }
 
@@ -70,7 +70,7 @@ fn written(dialect: &str) -> BTreeSet<String> {
                         columns.insert(describe(table, column, kind, &rest.join(" ")));
                     }
                 }
-                [other] => panic!("not understood: {other}"),
+                [other] => panic!("cannot parse: {other}"),
             }
         }
     }

@@ -101,7 +101,7 @@ async fn ended(mut command: Command, input: &str) -> Ended {
     // It is fine if the program exits before reading its input.
     drop(stdin.write_all(input.as_bytes()).await);
     drop(stdin);
-    let output = tokio::time::timeout(Duration::from_secs(30), child.wait_with_output()).await.expect("the program ends").unwrap();
+    let output = tokio::time::timeout(Duration::from_secs(30), child.wait_with_output()).await.expect("the program exits").unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
@@ -118,18 +118,20 @@ impl Server {
     async fn start(place: &Place) -> Self {
         let mut child = place.command(&["serve"]).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let first =
-            tokio::time::timeout(Duration::from_secs(30), lines.next_line()).await.expect("the program says where it listens").unwrap();
+        let first = tokio::time::timeout(Duration::from_secs(30), lines.next_line())
+            .await
+            .expect("the program prints its listening address")
+            .unwrap();
         let Some(first) = first else {
             let mut err = String::new();
             child.stderr.take().unwrap().read_to_string(&mut err).await.unwrap();
-            panic!("the program ended: {err}");
+            panic!("the program exited: {err}");
         };
         let base = first.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).unwrap_or_else(|| panic!("{first}"));
         let base = base.trim_end_matches([';', ',']).to_owned();
         let server = Self { child, lines, out: first, base };
         let client = Client::new(&server.base, None);
-        until("the program answers", async || (client.get("/v1/health").await.status.as_u16() == 200).then_some(())).await;
+        until("the program responds", async || (client.get("/v1/health").await.status.as_u16() == 200).then_some(())).await;
         server
     }
 
@@ -137,7 +139,7 @@ impl Server {
     async fn says(&mut self, wanted: &str) {
         while !self.out.contains(wanted) {
             let line = tokio::time::timeout(Duration::from_secs(30), self.lines.next_line()).await.expect("another line").unwrap();
-            let Some(line) = line else { panic!("never said {wanted:?}: {}", self.out) };
+            let Some(line) = line else { panic!("{wanted:?} was never printed: {}", self.out) };
             self.out.push('\n');
             self.out.push_str(&line);
         }
@@ -156,7 +158,7 @@ impl Server {
             self.child.stderr.take().unwrap().read_to_string(&mut err).await.unwrap();
             Ended { code: self.child.wait().await.unwrap().code(), out: self.out, err }
         };
-        tokio::time::timeout(Duration::from_secs(30), ending).await.expect("the program ends")
+        tokio::time::timeout(Duration::from_secs(30), ending).await.expect("the program exits")
     }
 }
 
@@ -176,7 +178,7 @@ async fn two_commands_create_an_account_and_its_key() {
     let key = place.create_key("ada@example.com", &["--name", "first"]).await;
     assert_eq!(key.code, Some(0), "{key:?}");
     let raw = key.out.strip_suffix('\n').unwrap();
-    assert_eq!((raw.len(), raw.lines().count()), ("svc_ak_".len() + 43, 1), "the raw key alone: {:?}", key.out);
+    assert_eq!((raw.len(), raw.lines().count()), ("svc_ak_".len() + 43, 1), "only the raw key: {:?}", key.out);
     assert!(raw.starts_with("svc_ak_"));
     let server = Server::start(&place).await;
     let client = Client::new(&server.base, Some(raw.to_owned()));
@@ -286,7 +288,7 @@ async fn operator_actions_are_audited_and_an_edited_row_is_detected() {
     assert_eq!(since(&kept).await.code, Some(0));
     refused(&since(&kept.replacen("3:", "4:", 1)).await, "row 4 of the audit trail is missing");
     refused(&since(&kept.replacen("3:", "2:", 1)).await, "row 2 of the audit trail");
-    assert_eq!(since("3").await.code, Some(2), "not of the form");
+    assert_eq!(since("3").await.code, Some(2), "not in the right format");
 
     let embedded = || format!("sqlite://{}", place.data().join("updraft.db").display());
     let db = Db::open(&place.database.url().unwrap_or_else(embedded)).await.unwrap();
@@ -377,9 +379,9 @@ async fn an_invalid_setting_prevents_startup_and_is_named() {
         let ended = Place::embedded().with(name, value).run(&["serve"], "").await;
         refused(&ended, &format!("UPDRAFT_{name}"));
         if name.ends_with("SECRET") || name == "ENCRYPTION_KEY" {
-            assert!(!ended.err.contains(value), "a secret is not repeated: {ended:?}");
+            assert!(!ended.err.contains(value), "a secret is not echoed: {ended:?}");
         }
-        assert!(!ended.err.contains("confidential"), "a password is not repeated: {ended:?}");
+        assert!(!ended.err.contains("confidential"), "a password is not echoed: {ended:?}");
     }
     // A partly configured challenge is refused; otherwise only users would notice.
     refused(&Place::embedded().with("TURNSTILE_SECRET", "secret").run(&["serve"], "").await, "UPDRAFT_TURNSTILE_SITE_KEY");
@@ -455,8 +457,8 @@ async fn secrets_are_required_without_sqlite_or_with_an_edge() {
     for place in [elsewhere(), edge()] {
         let ended = place.run(&["serve"], "").await;
         refused(&ended, "UPDRAFT_EDGE_SECRET");
-        assert!(ended.err.contains("openssl rand"), "it says how to make one: {ended:?}");
-        assert!(!place.data().join("secrets.env").exists(), "none is made");
+        assert!(ended.err.contains("openssl rand"), "it tells how to create one: {ended:?}");
+        assert!(!place.data().join("secrets.env").exists(), "none was created");
         let place = place.with("EDGE_SECRET", &secret);
         refused(&place.run(&["serve"], "").await, "UPDRAFT_DOWNLOAD_SECRET");
         let place = place.with("DOWNLOAD_SECRET", &other);
@@ -486,7 +488,7 @@ async fn secrets_are_generated_once_and_private_to_their_owner() {
     // Another folder has other secrets.
     let other = Place::embedded();
     assert_eq!(other.create_account("ada@example.com", PASSWORD).await.code, Some(0));
-    assert!(!other.data().join("secrets.env").exists(), "an account needs none");
+    assert!(!other.data().join("secrets.env").exists(), "an account needs no secrets");
     assert_eq!(Server::start(&other).await.end(Signal::TERM).await.code, Some(0));
     let others = std::fs::read_to_string(other.data().join("secrets.env")).unwrap();
     for (line, other) in made.lines().zip(others.lines()) {
@@ -510,7 +512,7 @@ async fn a_wrong_encryption_key_prevents_startup() {
     refused(&ended, "UPDRAFT_ENCRYPTION_KEY");
     assert!(!ended.err.contains(wrong) && !ended.err.contains(KEY), "{ended:?}");
     let place = place.with("ENCRYPTION_KEY", KEY);
-    assert_eq!(Server::start(&place).await.end(Signal::TERM).await.code, Some(0), "the right one starts it again");
+    assert_eq!(Server::start(&place).await.end(Signal::TERM).await.code, Some(0), "it starts again with the correct key");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -527,7 +529,7 @@ async fn help_lists_the_commands_and_every_setting() {
     assert!(place.run(&["--version"], "").await.out.contains("0.1.0"));
     refused(&place.run(&[], "").await, "serve");
     refused(&place.run(&["explode"], "").await, "explode");
-    assert!(!place.data().exists(), "none of this touches the data folder");
+    assert!(!place.data().exists(), "none of this accesses the data folder");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -583,7 +585,7 @@ async fn a_data_folder_is_locked_by_one_process_and_private_to_its_owner() {
     assert!(upload.is_file());
     server.end(Signal::TERM).await;
     let server = Server::start(&place).await;
-    assert!(!upload.exists(), "what a crash left is removed at the next start");
+    assert!(!upload.exists(), "files left by a crash are removed at the next start");
     server.end(Signal::TERM).await;
 }
 

@@ -42,7 +42,7 @@ async fn check(app: &TestApp, name: &str, sql: &'static str) {
         let found = prepare(app.db(), sqlx::AssertSqlSafe(text.clone())).await;
         assert_eq!(found.unwrap_or_else(|error| panic!("{name}: {error}\n{text}")), values(&text), "{name}\n{text}");
     }
-    assert!(!is_listed || placeholders(sql).is_empty(), "{name}: the values of a list are numbered by their order\n{sql}");
+    assert!(!is_listed || placeholders(sql).is_empty(), "{name}: the values of a list are numbered in order\n{sql}");
     assert_eq!(values(&one) < values(&two), is_listed, "{name}: a list has values in each row\n{sql}");
 }
 
@@ -51,10 +51,10 @@ async fn every_statement_is_accepted_by_this_database() {
     let app = TestApp::spawn().await;
     let all = server::statements();
     let names: BTreeSet<&str> = all.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names.len(), all.len(), "each file stands in the list once");
+    assert_eq!(names.len(), all.len(), "each file is listed once");
     assert!(all.len() >= 10, "{names:?}");
     let lists: BTreeSet<&[&str]> = all.iter().map(|(_, statements)| *statements).collect();
-    assert_eq!(lists.len(), all.len(), "each list is another file's");
+    assert_eq!(lists.len(), all.len(), "each list belongs to another file");
     for (name, statements) in all.into_iter().chain(statements_of_one(app.db().dialect())) {
         assert!(!statements.is_empty(), "{name} has no statements");
         for statement in statements {
@@ -132,7 +132,7 @@ fn each_table_is_written_by_one_area() {
     let mut writers = writers(server::statements().into_iter().chain(of_one));
     assert!(writers.len() >= 30, "{writers:#?}");
     writers.retain(|_, areas| areas.len() > 1);
-    assert!(writers.is_empty(), "tables that several areas write: {writers:#?}");
+    assert!(writers.is_empty(), "tables written by several areas: {writers:#?}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ async fn writes_blocked_by_a_stuck_transaction_do_not_block_reads() {
             tokio::spawn(async move { ada.post("/v1/apps", json!({ "name": format!("app {number}") })).await })
         })
         .collect();
-    until("every connection that writes is taken", async || (free_writers(app.db()) == 0).then_some(())).await;
+    until("every write connection is in use", async || (free_writers(app.db()) == 0).then_some(())).await;
     for path in ["/v1/apps", "/v1/apps/demo", "/v1/health", "/v1/account"] {
         ada.get(path).await.assert(200);
     }

@@ -25,7 +25,7 @@ async fn a_change_is_rolled_back_if_its_audit_row_cannot_be_written() {
         let status = client.send(question).await.status.as_u16();
         assert!([500, 503].contains(&status), "{operation} by {caller:?}: {status}");
         let after = contents(&mut app.db().read().await.unwrap(), ASIDE).await;
-        assert_eq!(after, before, "{operation} by {caller:?}: something was changed");
+        assert_eq!(after, before, "{operation} by {caller:?}: data was changed");
         let restore = "INSERT INTO audit_head (id, seq, hash) SELECT 1, seq, hash FROM audit_events ORDER BY seq DESC LIMIT 1";
         assert_eq!(app.change(restore, &[]).await, 1);
         tried.insert(*operation);

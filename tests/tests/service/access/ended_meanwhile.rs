@@ -134,7 +134,7 @@ async fn in_two_parts(app: &TestApp, request: Request, loss: Loss, hash: &str) -
         let mut tx = app.db().write().await.unwrap();
         is_so(&mut tx, IS_NOTED, hash).await.then_some(())
     };
-    until("the guard lets the request in", is_noted).await;
+    until("the guard accepts the request", is_noted).await;
     let mut tx = app.db().write().await.unwrap();
     loss.happen(&mut tx, hash).await;
     tx.commit().await.unwrap();
@@ -172,7 +172,7 @@ async fn between_transactions(
     let before = loop {
         let mut next = Box::pin(state.db.write());
         let polled = poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
-        assert!(polled.is_pending(), "the only connection is held");
+        assert!(polled.is_pending(), "the only connection is taken");
         held.commit().await.unwrap();
         held = next.await.unwrap();
         if is_so(&mut held, condition, hash).await {
@@ -181,7 +181,7 @@ async fn between_transactions(
             held.commit().await.unwrap();
             break before;
         }
-        assert!(!asking.is_finished(), "it was answered before anything could happen");
+        assert!(!asking.is_finished(), "it was answered before the loss");
         tokio::task::yield_now().await;
     };
     let status = asking.await.unwrap();
@@ -220,7 +220,7 @@ async fn try_each(belongs: impl Fn(&str) -> bool) {
             };
             assert_eq!(status, loss.status(), "{operation} by {caller:?}: {loss:?}");
             let after = contents(&mut app.db().read().await.unwrap(), ASIDE).await;
-            assert_eq!(after, before, "{operation} by {caller:?}: {loss:?}: something was changed");
+            assert_eq!(after, before, "{operation} by {caller:?}: {loss:?}: data was changed");
             tried += 1;
         }
     }
@@ -301,7 +301,7 @@ async fn a_key_is_not_created_if_the_mfa_deadline_passes_before_the_body_arrives
             let mut tx = app.db().write().await.unwrap();
             is_so(&mut tx, IS_NOTED, &hash).await.then_some(())
         };
-        until("the guard lets the request in", is_noted).await;
+        until("the guard accepts the request", is_noted).await;
         assert_eq!(app.change("UPDATE accounts SET mfa_setup_deadline = 1", &[]).await, 1);
         let before = contents(&mut app.db().read().await.unwrap(), ASIDE).await;
         stream.write_all(&body[1..]).await.unwrap();

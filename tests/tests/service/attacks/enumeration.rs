@@ -123,7 +123,7 @@ async fn a_decoy_expires_like_a_registration_and_creates_no_account() {
     }
     app.stop().await;
     app.start().await;
-    tests::wait::until("both are forgotten", async || (app.number("SELECT COUNT(*) FROM registrations").await == 0).then_some(())).await;
+    tests::wait::until("both are deleted", async || (app.number("SELECT COUNT(*) FROM registrations").await == 0).then_some(())).await;
     app.log_in(KNOWN).await;
     assert_eq!(app.number("SELECT COUNT(*) FROM accounts").await, 1);
 }

@@ -72,7 +72,7 @@ async fn an_address_registered_first_by_a_stranger_becomes_its_owners_account() 
     }
     app.stranger(OWNER).register("ada").await.assert(202);
     let mails = app.mails_to(EMAIL).await;
-    assert_eq!(mails.len(), 4, "the stranger has used up none of the owner's mails");
+    assert_eq!(mails.len(), 4, "the stranger has not used up the owner's mail limit");
     // The owner opens one of the stranger's mails, as the first in the mailbox.
     let mut reader = browser(&app);
     let page = first_press(&mut reader, &mails[0].token()).await.has_status(200).shows("Enter your password").shows(EMAIL);
@@ -123,7 +123,7 @@ async fn a_wrong_password_confirms_nothing_and_keeps_the_token_valid() {
         assert!(refusal.starts_with("password: "), "{refusal}");
     }
     let rows = "SELECT (SELECT COUNT(*) FROM registrations) * 10 + (SELECT COUNT(*) FROM accounts)";
-    assert_eq!((app.number(rows).await, app.audit_rows().await), (10, 1), "the registration alone");
+    assert_eq!((app.number(rows).await, app.audit_rows().await), (10, 1), "only the registration");
     verify(&app, json!({ "token": token, "password": PASSWORD, "replacePassword": true })).await.assert(200);
     is_the_owners_alone(&app, 403).await;
     verify(&app, json!({ "token": token, "password": PASSWORD, "replacePassword": true })).await.refused(400);

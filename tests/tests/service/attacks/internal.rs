@@ -66,7 +66,7 @@ async fn slow_clients_with_forged_signatures_block_nothing() {
         let head = head(&invented, LARGEST).replace("expect: 100-continue\r\n", "");
         stream.write_all(format!("{head}x").as_bytes()).await.unwrap();
         let answer = read_answer(&mut stream).await;
-        assert!(answer.starts_with("HTTP/1.1 404"), "answered although the body is not there: {answer}");
+        assert!(answer.starts_with("HTTP/1.1 404"), "no response before the body: {answer}");
         strangers.push(stream);
     }
     assert_eq!(app.state().front.internal.free(), (16, 4));
@@ -131,7 +131,7 @@ async fn at_most_sixteen_verified_bodies_are_read_concurrently() {
     last.write_all(body.as_bytes()).await.unwrap();
     assert!(read_answer(&mut last).await.starts_with("HTTP/1.1 200"));
     assert_eq!(ada.metrics("demo", "Staging").await, installed(17));
-    until("every turn is given back", async || (app.state().front.internal.free() == (16, 4)).then_some(())).await;
+    until("every slot is released", async || (app.state().front.internal.free() == (16, 4)).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

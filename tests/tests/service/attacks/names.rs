@@ -103,7 +103,7 @@ async fn renaming_an_accepted_app_captures_no_name() {
     eve.patch("/v1/apps/tool", json!({ "name": "demo" })).await.assert(200);
     assert_eq!(meaning(&ada, "demo").await, own);
     ada.delete("/v1/apps/demo").await.assert_status(204);
-    assert_eq!(meaning(&ada, "demo").await, None, "it has to be accepted by this name");
+    assert_eq!(meaning(&ada, "demo").await, None, "it must be accepted under this name");
     assert_eq!(names(&ada).await, ["eve@example.com:demo"]);
     accept(&ada, "eve@example.com:demo", json!({})).await.assert(200);
     assert_eq!(meaning(&ada, "demo").await, meaning(&eve, "demo").await);
@@ -123,7 +123,7 @@ async fn an_accepted_app_cannot_take_the_name_of_another_shared_app() {
     accept(&ada, "tool", json!({})).await.assert(200);
     eve.patch("/v1/apps/tool", json!({ "name": "shop" })).await.assert(200);
     let meant = meaning(&ada, "shop").await;
-    assert!(meant != meaning(&eve, "shop").await, "a rename has taken a name that was in use");
+    assert!(meant != meaning(&eve, "shop").await, "a rename took a name that was in use");
     accept(&ada, "bob@example.com:shop", json!({})).await.assert(200);
     assert_eq!(meaning(&ada, "shop").await, shop);
 }

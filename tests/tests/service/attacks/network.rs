@@ -93,7 +93,7 @@ async fn a_response_that_nobody_reads_times_out() {
     let mut stream = connect(&app.base).await;
     stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).await.unwrap();
     // Nothing is read before the server has closed the connection and the file.
-    until("the download is given up", async || (app.state().front.connections.count() == 0).then_some(())).await;
+    until("the download to time out", async || (app.state().front.connections.count() == 0).then_some(())).await;
     let received = until_closed(&mut stream).await;
     assert!(received.len() < bundle.len(), "{} bytes came", received.len());
 }
@@ -130,7 +130,7 @@ async fn a_forged_edge_signature_does_not_extend_timeouts() {
         let mut stream = connect(&app.base).await;
         stream.write_all(format!("{}x", forwarded("/v1/nowhere", "t=1,v1=00")).as_bytes()).await.unwrap();
         let answer = read_answer(&mut stream).await;
-        assert!(answer.starts_with("HTTP/1.1 400 "), "answered although the body is not there: {answer}");
+        assert!(answer.starts_with("HTTP/1.1 400 "), "no response before the body: {answer}");
         strangers.push(stream);
     }
     // A body signed by the edge is read to its end, so that the edge's client gets the response.
@@ -157,7 +157,7 @@ async fn http2_is_not_used_unless_enabled() {
     stream.write_all(preface).await.unwrap();
     let mut frame = [0; 9];
     tokio::io::AsyncReadExt::read_exact(&mut stream, &mut frame).await.unwrap();
-    assert_eq!(frame[3], 4, "settings come back: {frame:?}");
+    assert_eq!(frame[3], 4, "the server sends SETTINGS: {frame:?}");
     served(&mut connect(&app.base).await).await;
 }
 
@@ -228,7 +228,7 @@ async fn one_address_is_limited_to_its_share_of_connections() {
         proxied.push(stream);
     }
     drop(busy);
-    until("the places are given back", async || is_taken(&mut connect_from(&app.base, 9).await).await.then_some(())).await;
+    until("the connections are released", async || is_taken(&mut connect_from(&app.base, 9).await).await.then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -240,7 +240,7 @@ async fn a_signed_call_exempts_an_edge_from_connection_limits_for_ten_minutes() 
     let mut other = connect_from(&app.base, 7).await;
     other.write_all(&[head, body].concat()).await.unwrap();
     assert!(until_closed(&mut other).await.starts_with("HTTP/1.1 200"));
-    assert!(!is_taken(&mut connect_from(&app.base, 9).await).await, "it speaks for its own address");
+    assert!(!is_taken(&mut connect_from(&app.base, 9).await).await, "an edge is exempt only for its own address");
     let mut many = Vec::new();
     for _ in 0..4 {
         let mut stream = connect_from(&app.base, 7).await;

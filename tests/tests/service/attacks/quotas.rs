@@ -248,7 +248,7 @@ async fn concurrent_uploads_of_an_account_are_limited() {
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     assert_eq!(app.state().uploads_under_way.count(&account), 2);
     drop(under_way);
-    until("all are over", async || (app.state().uploads_under_way.count(&account) == 0).then_some(())).await;
+    until("all have ended", async || (app.state().uploads_under_way.count(&account) == 0).then_some(())).await;
     ada.upload("app", "Nowhere", b"lost", info.clone()).await.refused(404);
     let mut under_way = Vec::new();
     for _ in 0..4 {

@@ -103,7 +103,7 @@ async fn the_page_offers_revoking_keys_and_shows_what_remains() {
     let world = world().await;
     let mut reader = world.app.reader();
     let page = reader.open("/dashboard/reset-password").await;
-    assert!(!page.form().fields.contains_key("revokeKeys"), "the box is not ticked");
+    assert!(!page.form().fields.contains_key("revokeKeys"), "the box is not checked");
     let page = reader.send(&page.form().with(&[("token", &token(&world.app).await), ("password", NEW)])).await.has_status(200);
     let page = page.shows("Password changed").shows("laptop &#60;i&#62;").shows("Passkey &#60;b&#62;Blue&#60;/b&#62; key");
     assert!(!page.html().contains("was revoked"), "{}", page.html());

@@ -104,16 +104,16 @@ async fn promotions_with_long_descriptions_are_refused_before_checks_get_expensi
     let (app, mallory, key) = prepared(Options::default()).await;
     release(&mallory, "Staging", &longest()).await;
     let (count, text) = promote_until_refused(&mallory, "Production").await;
-    assert!((60..70).contains(&count), "{count} promotions were taken");
+    assert!((60..70).contains(&count), "{count} promotions were accepted");
     for word in ["2097152", "shorter description", "fewer version ranges", "clear the deployment's history"] {
         assert!(text.contains(word), "{text}");
     }
     let history = mallory.get(&below("Production", "releases?limit=1")).await.assert(200);
-    assert_eq!(history["releases"][0]["label"], format!("v{count}"), "what was refused left nothing");
+    assert_eq!(history["releases"][0]["label"], format!("v{count}"), "the refused promotion left nothing");
     let length = text_length(&app, &key).await;
     assert!(length <= MOST_BYTES && length > MOST_BYTES - 100_000, "{length} bytes");
 
-    assert_eq!(built_by_checks(&app, &key).await, 0, "the text was built already, and is parsed");
+    assert_eq!(built_by_checks(&app, &key).await, 0, "the text was already built and is parsed");
     patch(&mallory, "Production", "v1", json!({ "isMandatory": true })).await.assert(200);
     assert_eq!(built_by_checks(&app, &key).await, 1);
     assert_eq!(built_by_checks(&app, &key).await, 0);
@@ -151,14 +151,14 @@ async fn snapshot_builds_of_one_account_do_not_delay_others() {
         let answered = timeout(patience(), check(&client, &hers, "1.0.1")).await;
         assert_eq!(answered.expect("another account's check waits for the attacker's builds")["label"], "v1");
     }
-    assert_eq!(state.snapshots.builds(), before + 1, "hers alone was built");
-    assert!(state.snapshots.join(&slow, version, Form::Parsed).1.is_none(), "there is one worker");
+    assert_eq!(state.snapshots.builds(), before + 1, "only her snapshot was built");
+    assert!(state.snapshots.join(&slow, version, Form::Parsed).1.is_none(), "there is one build task");
     drop(under_way);
     answer.await.unwrap().unwrap().unwrap();
     for waiting in waiting {
         assert_eq!(waiting.await.unwrap()["label"], "v1");
     }
-    assert_eq!(state.snapshots.builds(), before + 2, "once for all who waited");
+    assert_eq!(state.snapshots.builds(), before + 2, "one build for all waiting requests");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -272,7 +272,7 @@ async fn large_snapshots_of_an_account_share_a_limit() {
     // As the cleanup does for deployments from before the limit.
     assert!(!measure(&app.state()).await.unwrap());
     let (count, text) = promote_until_refused(&mallory, "Full9").await;
-    assert!((1..5).contains(&count), "{count} promotions were taken");
+    assert!((1..5).contains(&count), "{count} promotions were accepted");
     for word in ["owner", "16777216", "shorter descriptions", "clear the history"] {
         assert!(text.contains(word), "{text}");
     }

@@ -64,7 +64,7 @@ async fn lookalike_names_are_refused_everywhere() {
             assert!(refusal.split("; ").any(|fault| fault == expected), "{path} {name:?}: {refusal}");
         }
     }
-    assert_eq!(app.audit_rows().await, rows, "nothing was done");
+    assert_eq!(app.audit_rows().await, rows, "nothing was changed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -290,7 +290,7 @@ async fn duplicate_members_are_refused_at_every_depth() {
     let report = format!(r#"{{"deployment_key":"{staging}","app_version":"1.0.0","label":"v1","label":"v1"}}"#);
     let refusal = send(&app.anonymous(), Method::POST, "/v1/public/svc/report_status/deploy", &report).await.refused(400);
     assert_eq!(refusal, "body: must not repeat a member");
-    assert_eq!(app.audit_rows().await, rows, "nothing was done");
+    assert_eq!(app.audit_rows().await, rows, "nothing was changed");
     // Two different objects may each have it.
     send(&ada, Method::POST, "/v1/apps", r#"{"name":"three","more":[{"a":1},{"a":1}]}"#).await.assert(201);
 }

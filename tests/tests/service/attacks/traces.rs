@@ -249,7 +249,7 @@ async fn device_cookies_are_revoked_by_password_change_factor_removal_and_sign_o
     app.clock.advance(90 * DAY);
     app.stop().await;
     app.start().await;
-    tests::wait::until("they are forgotten", async || (app.number("SELECT COUNT(*) FROM device_cookies").await == 0).then_some(())).await;
+    tests::wait::until("they are deleted", async || (app.number("SELECT COUNT(*) FROM device_cookies").await == 0).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -323,7 +323,7 @@ async fn logs_contain_the_failure_but_no_user_input() {
     assert!(written.contains("a mail was written"), "{written}");
     for secret in ["confidential", "conf-iden", PASSWORD, "ada@", &code, &ada.codes[0], key.token(), &pending.token] {
         let line = written.lines().find(|line| line.contains(secret));
-        assert_eq!(line, None, "{secret:?} is written down");
+        assert_eq!(line, None, "{secret:?} is in the log");
     }
     // Nor is it in the audit trail.
     let trail = app.audit_text().await;

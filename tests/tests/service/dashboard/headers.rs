@@ -55,10 +55,10 @@ pub(crate) fn is_sound(answer: &Answer) {
     for named in html.split("aria-describedby=\"").skip(1).flat_map(|rest| rest.split('"').next().unwrap().split(' ')) {
         assert!(html.contains(&format!(" id=\"{named}\"")), "{asked}: nothing has the id {named}");
     }
-    assert!(html.matches(" autofocus").count() <= 1, "{asked}: the page begins at two places");
+    assert!(html.matches(" autofocus").count() <= 1, "{asked}: more than one element has autofocus");
     // The design page shows an example of an error.
     let is_refused = html.contains("class=\"notice bad\" role=\"alert\"") && !asked.contains("/design");
-    assert_eq!(html.contains("<title>Error: "), is_refused, "{asked}: the title does not say what the page is in\n{html}");
+    assert_eq!(html.contains("<title>Error: "), is_refused, "{asked}: the title does not tell whether there is an error in\n{html}");
     let forms = html.matches("method=\"post\"").count();
     assert_eq!(html.matches("name=\"csrf\"").count(), forms, "{asked}: a form without a token");
     assert!(answer.body.len() < 60_000, "{asked}: {} bytes", answer.body.len());

@@ -33,7 +33,7 @@ async fn an_authenticator_code_completes_a_sign_in() {
     let refused = reader.fill("/dashboard/sign-in/second-factor", &[("code", &wrong)]).await.has_status(401);
     is_told_at_the_field(&refused, "The code is incorrect or was already used. Wait for the next one.");
     let page = reader.send(&refused.form().with(&[("code", &format!("{left} {right}"))])).await.is_at("/dashboard").shows("Hello");
-    assert!(!page.html().contains("class=\"banner\""), "who has a second factor needs no banner");
+    assert!(!page.html().contains("class=\"banner\""), "a user with a second factor needs no banner");
     assert!(!reader.cookies.contains_key("updraft-pending"));
     for asked in &reader.asked {
         assert!(!asked.contains(&token) && !asked.contains(&code), "{asked}");

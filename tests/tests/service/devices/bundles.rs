@@ -96,7 +96,7 @@ async fn ranges_are_served_as_in_the_rfc() {
         let answer = ask(&client, &path, &[("range", range)]).await;
         answer.refused(416);
         assert_eq!(answer.header("content-range"), "bytes */1000", "{range}");
-        assert_eq!(answer.header("cache-control"), "no-store", "nobody keeps a refusal");
+        assert_eq!(answer.header("cache-control"), "no-store", "refusals are not cached");
         assert_eq!(answer.header("access-control-allow-origin"), "*");
     }
     // Malformed ranges, other units and multiple ranges get the whole bundle, as the RFC allows.
@@ -170,7 +170,7 @@ async fn a_download_url_is_valid_for_24_to_25_hours_and_stable_within_an_hour() 
     let early = address().await;
     app.clock.advance(HOUR - 1);
     let late = address().await;
-    assert_eq!(early, late, "one address for the hour");
+    assert_eq!(early, late, "one URL for the hour");
     app.clock.advance(1);
     assert_ne!(address().await, late);
     // `late` was signed a millisecond before, so it stays valid for another 24 hours minus that.
@@ -243,7 +243,7 @@ async fn a_signing_secret_can_be_rotated_without_downtime() {
     let blob = path.split_once('?').unwrap().0.rsplit('/').next().unwrap().to_owned();
     let key = shared::hash::BlobKey::from_encoded(&blob).unwrap();
     let signed = |secret: &str| download_url(&DownloadUrls { base_url: "", secret: secret.as_bytes(), now: app.clock.now() }, &key);
-    assert_eq!(path, signed(new), "the first signs");
+    assert_eq!(path, signed(new), "the first secret signs");
     for secret in [new, old] {
         app.anonymous().get(&signed(secret)).await.assert_status(200);
     }

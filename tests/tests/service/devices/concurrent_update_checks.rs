@@ -151,7 +151,7 @@ async fn a_lost_postgresql_connection_fails_no_check() {
         let ended = "SELECT COUNT(pg_terminate_backend(pid, 10000)) FROM (SELECT pid FROM pg_stat_activity WHERE datname = current_database() \
             AND query LIKE 'SELECT snapshot_version FROM deployment_keys%' ORDER BY query_start DESC LIMIT 1) AS looker";
         // For a moment its last statement may be the health check of the pool.
-        until("the connection is ended", async || (app.number(ended).await == 1).then_some(())).await;
+        until("the connection to be terminated", async || (app.number(ended).await == 1).then_some(())).await;
         // Answered by a read that began afterwards, so at most one is lost.
         assert_eq!(is_offered(&client, &staging).await, false);
     }

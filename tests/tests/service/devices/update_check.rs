@@ -168,7 +168,7 @@ async fn a_rollout_release_echoes_the_version_as_sent_too() {
     let label = Label::new(2).unwrap();
     let devices: Vec<String> = (0..40).map(|index| format!("device-{index}")).collect();
     let selected = devices.iter().filter(|device| is_selected(device, &label, 25)).count();
-    assert!((1..40).contains(&selected), "the devices include some of either kind");
+    assert!((1..40).contains(&selected), "the devices include both kinds");
     for device in &devices {
         let expected = if is_selected(device, &label, 25) { "v2" } else { "v1" };
         let info = check(&app.anonymous(), &format!("deployment_key={key}&app_version=1.0&client_unique_id={device}")).await;
@@ -333,7 +333,7 @@ async fn every_path_allows_other_origins_and_only_the_legacy_family_is_deprecate
     let (_, key) = ada.create_app("demo").await;
     let client = app.anonymous();
     let all = path::all();
-    assert_eq!(all.len(), 36, "six families, three paths each, with and without /v1 before them");
+    assert_eq!(all.len(), 36, "six families, three paths each, with and without a /v1 prefix");
     for (path, endpoint) in all {
         let (methods, wrong) =
             if endpoint.job == Job::Check { ("GET, HEAD, OPTIONS", Method::POST) } else { ("POST, OPTIONS", Method::GET) };
@@ -378,7 +378,7 @@ async fn hsts_is_sent_when_the_base_url_is_https() {
     }
     let info = check(&ada, &format!("deployment_key={key}&app_version=1.0.0")).await;
     let url = info["download_url"].as_str().unwrap();
-    assert!(url.starts_with("https://updates.example.com/v1/public/svc/bundles/"), "never of the Host header: {url}");
+    assert!(url.starts_with("https://updates.example.com/v1/public/svc/bundles/"), "never from the Host header: {url}");
     let plain = TestApp::spawn().await;
     assert_eq!(plain.anonymous().get("/health").await.optional_header("strict-transport-security"), None);
 }

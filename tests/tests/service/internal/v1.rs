@@ -93,7 +93,7 @@ async fn only_a_completely_signed_call_is_answered() {
     // The signature in the wrong place: a bearer token, a query.
     let client = app.anonymous().with_token(Some(good.clone()));
     assert!(client.post(REPORTS, json!({ "reports": [] })).await.status.is_client_error());
-    assert_eq!(ada.metrics("demo", "Staging").await, json!({}), "nothing of these was counted");
+    assert_eq!(ada.metrics("demo", "Staging").await, json!({}), "none of these were counted");
 
     for (name, right) in [("good", good.clone()), ("in capitals", upper)] {
         let answer = send(&app, Method::POST, REPORTS, Some(&right), body.clone()).await;
@@ -104,9 +104,9 @@ async fn only_a_completely_signed_call_is_answered() {
         send(&app, Method::POST, REPORTS, Some(&signature), body.clone()).await.assert(200);
     }
     app.clock.advance(WINDOW + 1);
-    assert!(send(&app, Method::POST, REPORTS, Some(&good), body.clone()).await.status.is_client_error(), "an old call is no more");
+    assert!(send(&app, Method::POST, REPORTS, Some(&good), body.clone()).await.status.is_client_error(), "an expired call is refused");
     app.clock.advance(-2 * WINDOW - 2);
-    assert!(send(&app, Method::POST, REPORTS, Some(&good), body).await.status.is_client_error(), "nor is one from the future");
+    assert!(send(&app, Method::POST, REPORTS, Some(&good), body).await.status.is_client_error(), "a call from the future is refused");
     assert_eq!(ada.metrics("demo", "Staging").await, json!({ "v1": counts(1, 0, 1, 0) }));
 }
 
@@ -356,7 +356,11 @@ async fn a_snapshot_is_served_only_to_the_edge() {
     let absent = send(&app, Method::GET, "/internal/v1/snapshots/0123456789", None, Vec::new()).await;
     for wrong in [None, Some(outdated), Some(of_another), Some(forged), Some("t=,v1=".to_owned())] {
         let answer = send(&app, Method::GET, &path, wrong.as_deref(), Vec::new()).await;
-        assert_eq!(answer.refused(absent.status.as_u16()), absent.refused(absent.status.as_u16()), "known and unknown keys look alike");
+        assert_eq!(
+            answer.refused(absent.status.as_u16()),
+            absent.refused(absent.status.as_u16()),
+            "known and unknown keys get the same response"
+        );
     }
-    assert!(ada.get(&path).await.status.is_client_error(), "an access key opens nothing here");
+    assert!(ada.get(&path).await.status.is_client_error(), "access keys do not work here");
 }

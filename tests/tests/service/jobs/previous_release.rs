@@ -45,12 +45,12 @@ async fn leave_mails(app: &TestApp, tx: &mut WriteTx, mails: &[(&str, Option<Uni
 async fn adopt(app: &TestApp) {
     let now = app.clock.now();
     let (first, second) = tokio::join!(adopt_once(app.db(), now), adopt_once(app.db(), now));
-    assert_eq!((first.unwrap(), second.unwrap()), (false, false), "these are few");
+    assert_eq!((first.unwrap(), second.unwrap()), (false, false), "there are few rows");
 }
 
 /// The recipients of the mails that were sent, once only those in the old table are pending.
 async fn sent(app: &TestApp) -> Vec<String> {
-    until("the mails are out", async || (app.waiting_mails().await == 0).then_some(())).await;
+    until("the mails are sent", async || (app.waiting_mails().await == 0).then_some(())).await;
     let mut addresses: Vec<String> = app.written_mails().into_iter().map(|mail| mail.to).collect();
     addresses.sort_unstable();
     addresses
@@ -111,7 +111,7 @@ async fn snapshots_queued_by_the_previous_release_are_pushed_after_their_leases(
     change(&app, &staging, None).await;
     change(&app, &production, Some(app.clock.now().plus_millis(60_000))).await;
     adopt(&app).await;
-    eventually("the free one is pushed", async || {
+    eventually("the unleased one is pushed", async || {
         let open = app.number("SELECT COUNT(*) FROM outbox").await;
         if open == 0 && kv.version(&staging) > Some(before.1) { Ok(()) } else { Err(format!("{open} rows are open")) }
     })
@@ -121,7 +121,7 @@ async fn snapshots_queued_by_the_previous_release_are_pushed_after_their_leases(
     app.clock.advance(60_000);
     adopt(&app).await;
     let unsettled = "SELECT COUNT(*) FROM outbox WHERE lease_until = 0 AND next_attempt_time = unsettled_until";
-    eventually("the other is pushed, and stays open", async || {
+    eventually("the other one is pushed, and stays pending", async || {
         let open = app.number(unsettled).await;
         if open == 1 && kv.version(&production) > Some(before.2) { Ok(()) } else { Err(format!("{open} rows are open")) }
     })

@@ -62,7 +62,7 @@ async fn a_change_reaches_kv_and_each_key_is_written_at_most_once_a_second() {
     let key = key_of(&ada, "Staging").await;
     assert_eq!(newest_label(&kv, &key), Some(8));
     assert_eq!(kv.value(&key).unwrap()["v"].as_i64(), kv.version(&key));
-    assert_eq!(newest_label(&kv, &key_of(&ada, "Production").await), None, "an empty snapshot is there from the start");
+    assert_eq!(newest_label(&kv, &key_of(&ada, "Production").await), None, "an empty snapshot exists from the start");
     assert_eq!(kv.seen().too_soon, 0);
 }
 
@@ -187,9 +187,9 @@ async fn reconciliation_repairs_manual_changes() {
     advance(6 * 60_000);
     until_equal(&app, &kv).await;
     for key in &keys[..4] {
-        assert_eq!(kv.value(key).unwrap()["f"], 1, "{key} is a snapshot again");
+        assert_eq!(kv.value(key).unwrap()["f"], 1, "{key} is a valid snapshot again");
     }
-    assert!(kv.version(&keys[3]).unwrap() > before + 10_000_000, "no isolate takes a lower version than it has seen");
+    assert!(kv.version(&keys[3]).unwrap() > before + 10_000_000, "no isolate accepts a version lower than its last");
     // Nothing is left to repair, and foreign keys were not touched.
     advance(2 * 60_000);
     let config = KvConfig { api: kv.api.clone(), namespace: NAMESPACE.to_owned(), token: TOKEN.to_owned() };

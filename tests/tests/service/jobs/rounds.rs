@@ -30,7 +30,7 @@ async fn history_is_stored_every_hour() {
         let answer = ada.get("/v1/apps/demo/deployments/Staging/metrics/history").await.assert(200);
         answer["days"].as_array().unwrap().last().map(|day| day["labels"]["v1"]["installed"].as_i64().unwrap())
     };
-    assert_eq!(installed().await, None, "the start's round had nothing to keep");
+    assert_eq!(installed().await, None, "the round at startup had nothing to store");
     for number in 1..=3 {
         let now = app.clock.now();
         let id = ReportId::v7(now, [u8::try_from(number).unwrap(); 10]).to_string();
@@ -58,13 +58,13 @@ async fn expired_rows_are_deleted_every_minute() {
         // Repeated reports are recognized for fifteen days.
         app.clock.advance(15 * DAY);
         pass(MINUTE).await;
-        until("a registration is forgotten", async || (rows().await.1 == 0).then_some(())).await;
+        until("a registration is deleted", async || (rows().await.1 == 0).then_some(())).await;
         pass(MINUTE).await;
         app.deliver(&anonymous).await;
         assert_eq!(rows().await.0, 1);
         assert_eq!(ada.metrics("demo", "Staging").await["v1"]["downloaded"], number);
         app.clock.advance(1);
         pass(MINUTE).await;
-        until("an id is forgotten", async || (rows().await.0 == 0).then_some(())).await;
+        until("a report ID is deleted", async || (rows().await.0 == 0).then_some(())).await;
     }
 }

@@ -46,7 +46,7 @@ async fn a_leased_mail_is_not_sent_by_others_until_the_lease_expires() {
     tx.commit().await.unwrap();
     // A later mail was sent: the sender has run and skipped the leased one.
     send(&state, "bob@example.com", verification(2)).await;
-    tests::wait::until("the later mail is out", async || (app.waiting_mails().await == 1).then_some(())).await;
+    tests::wait::until("the later mail is sent", async || (app.waiting_mails().await == 1).then_some(())).await;
     assert!(app.written_mails().iter().all(|mail| mail.to == "bob@example.com"));
     app.clock.advance(HOUR);
     assert_eq!(app.mails_to("ada@example.com").await.len(), 1);
@@ -70,7 +70,7 @@ async fn two_replicas_send_each_mail_once() {
     for number in 0..30 {
         send(if number % 2 == 0 { replica.state() } else { &state }, "ada@example.com", verification(number)).await;
     }
-    until("all mails are out", async || (app.waiting_mails().await == 0).then_some(())).await;
+    until("all mails are sent", async || (app.waiting_mails().await == 0).then_some(())).await;
     replica.stop().await.unwrap();
     let mut tokens: Vec<String> = server.mails(30).await.iter().map(tests::ReceivedMail::token).collect();
     tokens.sort();
@@ -95,5 +95,5 @@ async fn a_mail_that_fails_for_three_days_is_dropped() {
     app.clock.advance(71 * HOUR);
     until("the second attempt has failed", async || (attempts().await == Some(2)).then_some(())).await;
     app.clock.advance(HOUR);
-    until("the mail is given up", async || (app.waiting_mails().await == 0).then_some(())).await;
+    until("the mail is dropped", async || (app.waiting_mails().await == 0).then_some(())).await;
 }

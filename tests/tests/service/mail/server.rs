@@ -37,7 +37,7 @@ async fn while_time_passes(app: &TestApp, what: &str, mut happened: impl AsyncFn
 }
 
 async fn work_off(app: &TestApp) {
-    while_time_passes(app, "the outbox of mails is empty", async || app.waiting_mails().await == 0).await;
+    while_time_passes(app, "an empty mail outbox", async || app.waiting_mails().await == 0).await;
 }
 
 /// Sends a mail while the server fails in this way, repairs the server, and expects the mail to have arrived once.
@@ -105,7 +105,7 @@ async fn a_silent_server_times_out() {
     let mut app = app(format!("smtp://127.0.0.1:{}?timeout=300ms", server.port)).await;
     send(&app.state(), "ada@example.com", verification(1)).await;
     server.failed(1).await;
-    while_time_passes(&app, "the mail is tried again", async || server.failures() > 1).await;
+    while_time_passes(&app, "the mail is retried", async || server.failures() > 1).await;
     // On a busy machine a working server may need longer than that, and would get the mail twice.
     app.stop().await;
     server.fail(json!([])).await;
@@ -138,7 +138,7 @@ async fn a_permanently_refused_recipient_or_mail_is_not_retried() {
         server.fail(json!([{ "stage": stage, "do": "refuse", "answer": answer, "to": "nobody@" }])).await;
         let app = app(format!("smtp://127.0.0.1:{}", server.port)).await;
         send(&app.state(), "nobody@example.com", verification(1)).await;
-        until("the mail is given up", async || (app.waiting_mails().await == 0).then_some(())).await;
+        until("the mail is dropped", async || (app.waiting_mails().await == 0).then_some(())).await;
         send(&app.state(), "ada@example.com", verification(2)).await;
         work_off(&app).await;
         assert_eq!(server.failures(), 1, "{stage}");

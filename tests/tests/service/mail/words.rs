@@ -175,6 +175,6 @@ async fn the_text_of_every_mail_matches_its_snapshot() {
         write!(said, "## {name}\n\nSubject: {}\n\n{}\n", mail.subject, mail.text).unwrap();
         kinds.insert(name);
     }
-    assert_eq!(kinds.len(), 30, "every kind that is sent");
+    assert_eq!(kinds.len(), 30, "every kind of mail that is sent");
     insta::assert_snapshot!("mails", said);
 }

@@ -55,7 +55,7 @@ fn needs(id: &str) -> String {
 }
 
 async fn no_mail_waits(app: &TestApp) {
-    until("the outbox of mails is empty", async || (app.waiting_mails().await == 0).then_some(())).await;
+    until("an empty mail outbox", async || (app.waiting_mails().await == 0).then_some(())).await;
 }
 
 /// Stops the server once its mails are sent, and starts it with other keys.
@@ -146,7 +146,7 @@ async fn queued_mails_and_open_challenges_survive_a_rotation() {
     app.anonymous().post("/v1/auth/passkey/verify", body).await.assert(200);
     app.clock.advance(3_600_000);
     let subjects: Vec<String> = app.mails_to("ada@example.com").await.into_iter().map(|mail| mail.subject).collect();
-    assert_eq!(subjects.len(), 2, "the one that waited, and of the new codes: {subjects:?}");
+    assert_eq!(subjects.len(), 2, "the queued mail, and one about the new codes: {subjects:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -76,7 +76,7 @@ async fn a_key_is_created_used_renamed_narrowed_widened_and_revoked() {
     assert_eq!(revoked["revoked_at"], now + HOUR);
     app.clock.advance(HOUR);
     session.delete(&path(&made)).await.assert(204);
-    assert_eq!(listed(&session).await, [revoked], "once more changes nothing");
+    assert_eq!(listed(&session).await, [revoked], "revoking again changes nothing");
     for patch in [json!({ "name": "x" }), json!({ "scopes": ["read"] }), json!({ "expires_at": null })] {
         session.patch(&path(&made), patch).await.refused_with(409, None);
     }

@@ -28,7 +28,7 @@ async fn every_operation_is_fully_documented() {
     let mut ids = BTreeSet::new();
     for (path, method, operation) in operations(&document) {
         let asked = format!("{method} {path}");
-        assert!(ids.insert(operation["operationId"].as_str().unwrap()), "{asked}: the id is of another operation, too");
+        assert!(ids.insert(operation["operationId"].as_str().unwrap()), "{asked}: another operation has the same ID");
         assert!(!operation["summary"].as_str().unwrap().is_empty(), "{asked}");
         assert!(operation["tags"].as_array().unwrap().iter().all(|tag| tags.contains(tag.as_str().unwrap())), "{asked}");
         let named: Vec<&str> = path.split('{').skip(1).map(|rest| rest.split_once('}').unwrap().0).collect();
@@ -53,7 +53,7 @@ async fn every_operation_is_fully_documented() {
         let name = reference.split('"').next().unwrap();
         assert!(document["components"]["schemas"].get(name).is_some(), "the schema {name} is missing");
     }
-    assert!(!text.contains("/internal/"), "the edge's own paths are nobody's business");
+    assert!(!text.contains("/internal/"), "the edge's own paths are not documented");
 }
 
 /// Every change of the API shows up here for review.
@@ -191,7 +191,7 @@ async fn the_docs_page_loads_only_its_stylesheet() {
         assert!(html.contains(&format!("<article id=\"schema-{name}\">")), "{name}");
     }
     for link in html.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()) {
-        assert!(html.contains(&format!("id=\"{link}\"")), "the link to {link} leads nowhere");
+        assert!(html.contains(&format!("id=\"{link}\"")), "the link to {link} is broken");
     }
     let style = html.split("/v1/docs/assets/").nth(1).unwrap().split('"').next().unwrap();
     let asset = client.get(&format!("/v1/docs/assets/{style}")).await;

@@ -38,11 +38,11 @@ async fn health_is_public() {
 async fn a_lagging_edge_is_degraded_but_never_503() {
     let app = TestApp::spawn_with(unreachable_edge()).await;
     let client = app.anonymous();
-    assert_eq!(client.get("/v1/health").await.assert(200), ok("ok"), "nothing is to be pushed");
+    assert_eq!(client.get("/v1/health").await.assert(200), ok("ok"), "nothing is queued");
     let ada = app.sign_up("ada").await;
     ada.post("/v1/apps", json!({ "name": "demo" })).await.assert(201);
     app.clock.advance(60_000);
-    assert_eq!(client.get("/v1/health").await.assert(200), ok("ok"), "a minute is no lag yet");
+    assert_eq!(client.get("/v1/health").await.assert(200), ok("ok"), "a minute is not a lag yet");
     app.clock.advance(5_001);
     assert_eq!(client.get("/v1/health").await.assert(200), ok("degraded"));
 }
@@ -98,7 +98,7 @@ async fn without_the_database_everything_but_liveness_is_503() {
     for path in ["/v1/apps".to_owned(), "/v1/apps/demo".to_owned(), format!("/updateCheck?deploymentKey={key}&appVersion=1.0.0")] {
         let answer = ada.get(&path).await;
         let refusal = answer.refused(503);
-        assert!(!refusal.to_lowercase().contains("pool"), "the cause is for the log: {refusal}");
+        assert!(!refusal.to_lowercase().contains("pool"), "the cause is only logged: {refusal}");
         assert!(answer.header("retry-after").parse::<u32>().unwrap() > 0);
     }
     app.anonymous().get("/v1/health?live").await.assert(200);

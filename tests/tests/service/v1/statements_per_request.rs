@@ -65,7 +65,7 @@ async fn cost(log: &Output, session: &Client, path: &str) -> Cost {
         least.statements = least.statements.min(asked.len());
         least.rows = least.rows.min(asked.iter().map(|line| line["fields"]["rows_returned"].as_u64().unwrap()).sum());
     }
-    assert!(least.statements > 0, "nothing was heard of {path}");
+    assert!(least.statements > 0, "no statement was logged for {path}");
     least
 }
 

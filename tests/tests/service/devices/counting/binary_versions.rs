@@ -58,7 +58,7 @@ async fn versions_that_look_like_labels_are_counted_as_other() {
         world.binary(&staging, client, version).await;
     }
     let expected = [("1.0", [1, 0, 0, 0]), ("Other", [1, 0, 0, 0]), ("V1", [1, 0, 0, 0]), ("other", [3, 0, 0, 0]), ("v01", [1, 0, 0, 0])];
-    assert_eq!(world.ada.counts("demo", "Staging").await, counts(expected), "the release v1 is installed by nobody");
+    assert_eq!(world.ada.counts("demo", "Staging").await, counts(expected), "no device has installed the release v1");
     world.installed(&staging, "a", "v1").await;
     assert_eq!(world.ada.counts("demo", "Staging").await["v1"], [1, 0, 1, 0]);
     assert_eq!(world.ada.counts("demo", "Staging").await["other"], [2, 0, 0, 0]);
@@ -105,7 +105,7 @@ async fn the_versions_with_the_most_devices_are_named() {
     let after =
         counts([("1.0", [i64::from(old), 0, 0, 0]), ("2.0", [i64::from(new), 0, 0, 0]), ("junk a", [1, 0, 0, 0]), ("other", [4, 0, 0, 0])]);
     assert_eq!(world.ada.counts("demo", "Staging").await, after);
-    assert_eq!(world.ada.counts("demo", "Production").await, counts([("junk a", [2, 0, 0, 0])]), "another deployment's are not looked at");
+    assert_eq!(world.ada.counts("demo", "Production").await, counts([("junk a", [2, 0, 0, 0])]), "other deployments are not checked");
     // A second round changes nothing, and each device leaves its own counter.
     assert_eq!(jobs::versions_round(&world.app.state()).await, 0);
     assert_eq!(world.ada.counts("demo", "Staging").await, after);
@@ -130,7 +130,7 @@ async fn a_job_updates_the_named_versions() {
     world.app.stop().await;
     world.app.start().await;
     let expected = counts([("1.0", [3, 0, 0, 0]), ("other", [1, 0, 0, 0])]);
-    until("the versions have changed places", async || (world.ada.counts("demo", "Staging").await == expected).then_some(())).await;
+    until("the named versions to change", async || (world.ada.counts("demo", "Staging").await == expected).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

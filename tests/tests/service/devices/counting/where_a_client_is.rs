@@ -104,7 +104,7 @@ async fn a_report_for_an_unknown_release_moves_no_device() {
         world.failed(key, "a", "v2").await;
         world.downloaded(key, "a", "v2").await;
     }
-    assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [1, 0, 1, 0])]), "it has not left");
+    assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [1, 0, 1, 0])]), "it has not moved");
     assert_eq!(world.ada.counts("demo", "Production").await, counts([]));
 }
 

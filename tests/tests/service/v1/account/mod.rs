@@ -83,7 +83,7 @@ async fn the_name_can_be_updated_alone() {
         assert_eq!((&account["name"], &account["email"]), (&json!(longest), &json!("ada@example.com")));
     }
     app.try_log_in("ada", PASSWORD).await.assert(200);
-    assert!(app.mails_to("ada@example.com").await.is_empty(), "a name is nothing to warn of");
+    assert!(app.mails_to("ada@example.com").await.is_empty(), "a rename sends no notice");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,7 +139,7 @@ async fn a_body_that_is_not_an_object_or_too_large_is_refused() {
         send("text/plain", b"{}".to_vec()).await.refused(415);
         large.truncate(10_240);
         let answer = send("application/json", large).await;
-        assert!([400, 401].contains(&answer.status.as_u16()), "it is read, and the password is wrong: {}", answer.text());
+        assert!([400, 401].contains(&answer.status.as_u16()), "it is parsed, and the password is wrong: {}", answer.text());
     }
     session.get("/v1/account").await.assert(200);
 }
@@ -171,7 +171,7 @@ async fn a_new_password_revokes_every_session() {
 
     let notice = app.last_mail_to("ada@example.com").await;
     for part in [&notice.text, &notice.html] {
-        assert!(part.contains("203.0.113.7") && part.contains("test"), "from where, and the key that stays: {part}");
+        assert!(part.contains("203.0.113.7") && part.contains("test"), "the client address, and the remaining key: {part}");
         assert!(!part.contains(OTHER) && !part.contains("#token="), "{part}");
     }
 }
@@ -188,7 +188,7 @@ async fn access_keys_survive_a_new_password_and_are_listed_in_the_mail() {
     let notice = app.last_mail_to("ada@example.com").await;
     assert!(notice.text.contains("<b>build & deploy</b>"), "{}", notice.text);
     assert!(!notice.html.contains("<b>build"), "{}", notice.html);
-    assert!(!notice.text.contains("Login-"), "sessions are no keys: {}", notice.text);
+    assert!(!notice.text.contains("Login-"), "sessions are not keys: {}", notice.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]

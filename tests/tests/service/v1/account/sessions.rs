@@ -40,7 +40,7 @@ async fn a_session_is_listed_with_its_origin_and_last_use() {
     let old = app.open_session("ada", Dashboard).await;
     app.forget_origin(&old).await;
     let shown = list(&dashboard).await;
-    assert_eq!(shown.len(), 3, "the named key is no session: {shown:?}");
+    assert_eq!(shown.len(), 3, "an access key is not a session: {shown:?}");
     let id = shown[0]["id"].as_str().unwrap();
     assert_eq!(
         shown[0],
@@ -107,7 +107,7 @@ async fn the_current_session_is_kept_on_request() {
         let refusal = one.delete(&format!("/v1/account/sessions?{query}")).await.refused(400);
         assert!(refusal.contains("keepCurrent"), "{refusal}");
     }
-    assert!(is_in(&two).await, "nothing is ended by a request that is refused");
+    assert!(is_in(&two).await, "a refused request revokes nothing");
     assert_eq!(one.delete("/v1/account/sessions?keepCurrent=true").await.assert(200), json!({ "revoked": 1 }));
     assert!(is_in(&one).await && !is_in(&two).await);
     assert_eq!(one.delete("/v1/account/sessions?keepCurrent=true").await.assert(200), json!({ "revoked": 0 }));
@@ -148,7 +148,7 @@ async fn sessions_are_revoked_by_address_or_device() {
         app.open_session_of("bob", Dashboard, "2001:db8::7", &laptop()).await,
     );
     here.delete("/v1/sessions/2001%3Adb8%3A%3A7").await.assert(204);
-    assert!(!is_in(&there).await && is_in(&cli).await && is_in(&bob).await, "of the caller's account only");
+    assert!(!is_in(&there).await && is_in(&cli).await && is_in(&bob).await, "only sessions of the caller's account");
     here.delete("/v1/sessions/2001:db8::7").await.refused(404);
     here.delete(&format!("/v1/sessions/{}", segment("Ada's laptop"))).await.assert(204);
     assert!(!is_in(&cli).await && is_in(&bob).await);

@@ -153,7 +153,7 @@ async fn the_audit_trail_contains_no_secrets_or_email_addresses() {
     for private in ["argon2", "ada@example.com", "whispered"] {
         assert!(!text.contains(private), "{private}: {text}");
     }
-    assert!(text.contains(&hash("ada@example.com")), "what strangers ask for is known by the hash of the address");
+    assert!(text.contains(&hash("ada@example.com")), "unauthenticated requests are audited with the hash of the address");
 }
 
 #[tokio::test(flavor = "multi_thread")]

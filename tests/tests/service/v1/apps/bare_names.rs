@@ -38,7 +38,7 @@ async fn a_renamed_app_captures_no_bare_name_of_its_collaborators() {
     accept(&carol, "ada@example.com:demo", json!({})).await.assert(200);
     assert_eq!(meaning(&carol, "demo").await, of_bob);
     bob.patch("/v1/apps/demo", json!({ "name": "other" })).await.assert(200);
-    assert_eq!(meaning(&carol, "demo").await, None, "not even then by what others do");
+    assert_eq!(meaning(&carol, "demo").await, None, "not even then by other users' changes");
     accept(&carol, "ada@example.com:demo", json!({})).await.assert(200);
     assert_eq!(meaning(&carol, "demo").await, of_ada);
 }
@@ -267,5 +267,5 @@ async fn a_bare_name_keeps_its_app_regardless_of_the_order_of_changes() {
         // Mostly forward.
         app.clock.advance([0, 1, 1_000, -500][numbers.below(4)]);
     }
-    assert!(done > 40 && kinds.values().filter(|count| **count > 0).count() == 11, "{done} of them did something: {kinds:?}");
+    assert!(done > 40 && kinds.values().filter(|count| **count > 0).count() == 11, "{done} of them had an effect: {kinds:?}");
 }

@@ -106,7 +106,7 @@ async fn a_bare_name_resolves_to_the_app_with_the_oldest_access() {
     for path in ["/v1/apps/bob@example.com:demo", "/v1/apps/bob%40example.com%3Ademo", "/v1/apps/BOB@Example.com:demo"] {
         let found = ada.get(path).await.assert(200);
         assert_eq!(found["app"]["deployments"], json!([]), "{path}");
-        assert_eq!(found["app"]["name"], "bob@example.com:demo", "the name is one by which the caller reaches it");
+        assert_eq!(found["app"]["name"], "bob@example.com:demo", "the name is one that works for the caller");
         let collaborators = json!({
             "ada@example.com": { "permission": "Admin", "isCurrentAccount": true },
             "bob@example.com": { "permission": "Owner" },
@@ -143,7 +143,7 @@ async fn the_qualified_name_works_on_every_path_of_an_app() {
     let made = ada.post(&format!("/v1/apps/{long}/deployments"), json!({ "name": "Extra" })).await;
     made.assert(201);
     let location = made.header("location");
-    assert_eq!(ada.get(&location).await.assert(200)["deployment"]["name"], "Extra", "{location} leads to what was made");
+    assert_eq!(ada.get(&location).await.assert(200)["deployment"]["name"], "Extra", "{location} leads to the created resource");
     let uploaded = ada.upload(long, "Extra", b"script", json!({ "appVersion": "1.0.0" })).await;
     uploaded.assert(201);
     assert_eq!(uploaded.header("location").strip_suffix("/releases/v1").unwrap(), location);
@@ -168,7 +168,7 @@ async fn a_new_app_with_invalid_members_is_refused_naming_each() {
         for name in named {
             assert!(refusal.contains(&format!("{name}: ")), "{body}: {refusal}");
         }
-        assert!(!refusal.contains("confidential"), "a refusal carries no values: {refusal}");
+        assert!(!refusal.contains("confidential"), "a refusal does not echo values: {refusal}");
     }
     for body in [json!([]), json!(["demo"]), json!(["demo", true]), json!("demo"), json!(5), Value::Null] {
         ada.post("/v1/apps", body).await.refused(400);

@@ -36,15 +36,15 @@ async fn devices_and_counts_of_a_deleted_app_are_deleted_later_and_others_stay()
     report(&app, &of_bob, "device", "v1").await.assert(200);
 
     ada.delete("/v1/apps/demo").await.assert(204);
-    assert_eq!(app.number("SELECT COUNT(*) FROM report_clients").await, DEVICES + 1, "the request does not wait for them");
+    assert_eq!(app.number("SELECT COUNT(*) FROM report_clients").await, DEVICES + 1, "the request does not wait for their deletion");
     // Startup begins with a round of the job.
     app.stop().await;
     app.start().await;
-    until("the devices of the deleted app are forgotten", async || {
+    until("the devices of the deleted app are deleted", async || {
         (app.number("SELECT COUNT(*) FROM report_clients").await == 1).then_some(())
     })
     .await;
-    until("its counts are forgotten", async || (app.number("SELECT COUNT(*) FROM metric_counters").await == 1).then_some(())).await;
+    until("its counts are deleted", async || (app.number("SELECT COUNT(*) FROM metric_counters").await == 1).then_some(())).await;
     let bob = bob.at(&app.base);
     assert_eq!(bob.metrics("demo", "Staging").await["v1"]["active"], 1);
     // The other app's device is still known: its repeated report is not counted.
@@ -70,8 +70,7 @@ async fn counts_of_deleted_deployments_and_cleared_histories_are_deleted_and_oth
     assert_eq!(app.number("SELECT COUNT(*) FROM metric_counters").await, 4);
     app.stop().await;
     app.start().await;
-    until("what no longer counts is forgotten", async || (app.number("SELECT COUNT(*) FROM metric_counters").await == 2).then_some(()))
-        .await;
+    until("outdated counts are deleted", async || (app.number("SELECT COUNT(*) FROM metric_counters").await == 2).then_some(())).await;
     let ada = ada.at(&app.base);
     assert_eq!(ada.metrics("demo", "Production").await["v1"]["active"], 1);
     assert_eq!(ada.metrics("demo", "Beta").await["v2"]["active"], 1);

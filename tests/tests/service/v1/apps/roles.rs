@@ -75,7 +75,7 @@ async fn each_role_has_the_permissions_in_the_table() {
         let listed = client.get("/v1/apps/demo/deployments").await;
         let keys_shown =
             listed.assert(200)["deployments"].as_array().unwrap().iter().filter(|deployment| deployment["key"] == shown).count();
-        assert_eq!(keys_shown == 1, keys, "{role}: one has this key, or all are hidden");
+        assert_eq!(keys_shown == 1, keys, "{role}: either it has this key, or all keys are hidden");
         assert_eq!(listed.text().contains(&key), keys, "{role}");
 
         let released = client.upload("demo", "Staging", role.as_bytes(), json!({ "appVersion": "1.0.0" })).await;

@@ -31,7 +31,7 @@ async fn a_transferred_app_belongs_to_the_receiver_and_the_old_owner_becomes_an_
         }
         accept(&bob, &format!("{owner}@example.com:demo"), json!({})).await.assert(200);
     }
-    assert_eq!(check(&app, &production).await.assert(200)["update_info"]["label"], "v1", "its clients notice nothing");
+    assert_eq!(check(&app, &production).await.assert(200)["update_info"]["label"], "v1", "devices are unaffected");
     // An admin can manage the app, but no longer delete or transfer it.
     ada.patch("/v1/apps/demo/deployments/Staging", json!({ "name": "Beta" })).await.assert(200);
     ada.delete("/v1/apps/demo").await.refused(403);
@@ -79,7 +79,7 @@ async fn both_owners_are_notified_by_mail() {
     }
     assert!(
         given.text.contains("IP address: 127.0.0.1.") && !received.text.contains("IP address"),
-        "where the owner was is not the receiver's business"
+        "the receiver does not learn the previous owner's address"
     );
     // A refused transfer sends no mail.
     transfer(&ada, "demo%20%3Cb%3E", "bob").await.refused(403);

@@ -120,7 +120,7 @@ async fn the_challenge_replaces_the_lockout_but_not_the_limit_per_address() {
     let asked = world.turnstile.asked().len();
     assert_eq!(world.ada.log_in_with("ada", PASSWORD, "good 30").await.json()["retryAfterSeconds"], 15 * 60);
     world.ada.log_in("ada", PASSWORD).await.refused(429);
-    assert_eq!(world.turnstile.asked().len(), asked, "what is refused anyway is not asked about");
+    assert_eq!(world.turnstile.asked().len(), asked, "a request refused anyway is not verified");
     world.app.stranger("198.51.100.2").log_in_with("ada", PASSWORD, "good 30").await.assert(200);
 }
 

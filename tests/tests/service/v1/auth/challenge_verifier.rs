@@ -52,7 +52,7 @@ async fn verification_fails_while_the_verifier_is_unreachable() {
         turnstile.set(mood);
         assert!(matches!(verify(&app.state(), Some("good-1")).await, Err(Error::Unavailable(_))), "{mood:?}");
     }
-    assert_eq!(turnstile.asked().len(), moods.len(), "no redirect is followed, nothing is asked twice");
+    assert_eq!(turnstile.asked().len(), moods.len(), "no redirect is followed, and nothing is retried");
     turnstile.set(Mood::Well);
     verify(&app.state(), Some("good-1")).await.unwrap();
 

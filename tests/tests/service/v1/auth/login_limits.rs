@@ -82,7 +82,7 @@ async fn counts_survive_a_restart_and_expired_ones_are_deleted() {
     app.stop().await;
     app.clock.advance(HOUR);
     app.start().await;
-    until("the counts are forgotten", async || (app.number("SELECT COUNT(*) FROM limit_counts").await == 0).then_some(())).await;
+    until("the counts are deleted", async || (app.number("SELECT COUNT(*) FROM limit_counts").await == 0).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

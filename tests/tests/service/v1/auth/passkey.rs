@@ -120,7 +120,7 @@ async fn every_forged_response_is_refused() {
         assert_eq!(answer.status, 401, "{lie:?}: {}", answer.text());
         answer.refused_with(401, None);
         let answer = asked.verify(&ada.authenticator.assert(&asked.options)).await;
-        assert_eq!(answer.status, 401, "it was tried once, {lie:?}: {}", answer.text());
+        assert_eq!(answer.status, 401, "the challenge was used, {lie:?}: {}", answer.text());
     }
     sign_in(&app, &mut ada.authenticator).await.assert(200);
 }

@@ -161,7 +161,7 @@ async fn a_registration_is_deleted_after_seven_days() {
     // The job runs at startup.
     app.stop().await;
     app.start().await;
-    until("the registration is forgotten", async || (app.number("SELECT COUNT(*) FROM registrations").await == 0).then_some(())).await;
+    until("the registration is deleted", async || (app.number("SELECT COUNT(*) FROM registrations").await == 0).then_some(())).await;
     assert_eq!(app.number("SELECT COUNT(*) FROM accounts").await, 1);
 }
 
@@ -218,6 +218,6 @@ async fn neither_tokens_nor_passwords_are_stored() {
     for text in stored {
         assert!(!text.contains(&token) && !text.contains(&reset) && !text.contains(PASSWORD), "{text}");
         assert!(!text.contains("$argon2") || text.contains("$argon2id$v=19$m=19456,t=2,p=1$"), "{text}");
-        assert!(!(text.contains("mails") || text.contains("login")) || !text.contains('@'), "limits keep hashes of addresses: {text}");
+        assert!(!(text.contains("mails") || text.contains("login")) || !text.contains('@'), "limits store hashes of addresses: {text}");
     }
 }

@@ -103,7 +103,7 @@ async fn a_token_expires_after_an_hour_and_is_deleted() {
     app.log_in("ada").await;
     app.stop().await;
     app.start().await;
-    until("the resets are forgotten", async || (app.number("SELECT COUNT(*) FROM password_resets").await == 0).then_some(())).await;
+    until("the resets are deleted", async || (app.number("SELECT COUNT(*) FROM password_resets").await == 0).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

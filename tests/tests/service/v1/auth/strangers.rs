@@ -47,7 +47,7 @@ async fn every_invalid_member_is_named_at_once() {
             for name in names {
                 assert!(refusal.contains(&format!("{name}: ")), "{path} {body}: {refusal}");
             }
-            assert!(!refusal.contains("confidential"), "a refusal carries no values: {refusal}");
+            assert!(!refusal.contains("confidential"), "a refusal does not echo values: {refusal}");
         };
         named(json!({}), &needed).await;
         let all: Vec<String> = members(&sound).into_iter().map(str::to_owned).collect();
@@ -62,7 +62,7 @@ async fn every_invalid_member_is_named_at_once() {
         let long: Value = all.iter().map(|name| (name.clone(), json!("confidential".repeat(190)))).collect();
         named(long, &all).await;
     }
-    assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name <> 'posts'").await, 0, "they count for nothing but themselves");
+    assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name <> 'posts'").await, 0, "they count only toward the post limit");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -21,7 +21,7 @@ async fn expired_rows_are_deleted_and_valid_ones_are_kept() {
     app.stop().await;
     app.clock.advance(10 * MINUTE);
     app.start().await;
-    until("what is over is removed", async || (app.number(ROWS).await == 0).then_some(())).await;
+    until("expired rows are deleted", async || (app.number(ROWS).await == 0).then_some(())).await;
     app.pend("ada").await.passkey(&mut ada.authenticator).await.assert(200);
     app.pend("ada").await.recovery(&ada.codes[0]).await.assert(200);
 }

@@ -142,7 +142,7 @@ async fn of_fifty_concurrent_first_factors_one_shows_recovery_codes() {
     assert_eq!(answer["recoveryCodes"].as_array().unwrap().len(), 10);
     let mfa = ada.mfa().await;
     assert_eq!((&mfa["mfaEnabled"], &mfa["recoveryCodesRemaining"]), (&json!(true), &json!(10)));
-    assert_eq!(mfa["methods"].as_array().unwrap().len(), 2, "the one factor and the codes: {mfa}");
+    assert_eq!(mfa["methods"].as_array().unwrap().len(), 2, "one factor and its codes: {mfa}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,7 +216,7 @@ async fn five_of_fifty_concurrent_wrong_attempts_at_a_pending_login_count() {
     let pending = app.pend("ada").await;
     let wrong = json!({ "pendingToken": pending.token, "code": ada.wrong_code() });
     let answers = at_once(posts(&app.anonymous(), "/v1/auth/mfa/totp", (0..MANY).map(|_| wrong.clone()))).await;
-    assert!(answers.iter().all(|answer| answer.status == 401), "the sixth finds nothing");
+    assert!(answers.iter().all(|answer| answer.status == 401), "the sixth is refused");
     pending.totp(&ada.code()).await.refused(401);
     // Five of the account's ten attempts are left.
     let next = app.pend("ada").await;

@@ -18,7 +18,7 @@ async fn there_are_ten_recovery_codes_of_eighty_bits() {
     let app = TestApp::spawn_with_passkeys().await;
     let (ada, bob) = (app.with_totp("ada").await, app.with_passkey("bob").await);
     let all: BTreeSet<&String> = ada.codes.iter().chain(&bob.codes).collect();
-    assert_eq!(all.len(), 20, "each is another");
+    assert_eq!(all.len(), 20, "all are different");
     assert!(all.iter().all(|code| is_code(code)), "{all:?}");
     let stored = app.texts("SELECT code_hash FROM recovery_codes", &[]).await;
     assert_eq!(stored.len(), 20);

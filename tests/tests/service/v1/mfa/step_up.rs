@@ -79,7 +79,7 @@ async fn guarded_changes_require_a_proof() {
             assert_eq!(answer.status, 403, "{what} {proof}: {}", answer.text());
             needs_step_up(&answer);
             let added = app.audit_changes().await - rows;
-            assert!(added <= 1, "{what} {proof}: at most the setup is noted");
+            assert!(added <= 1, "{what} {proof}: at most the setup is audited");
         }
     }
     assert_eq!((ada.mfa().await, ada.passkeys().await), before);

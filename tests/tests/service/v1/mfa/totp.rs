@@ -140,7 +140,7 @@ async fn setting_up_another_app_keeps_the_confirmed_one_valid() {
     let proof = json!({ "type": "totp", "code": code(&new) });
     needs_step_up(&ada.session.post("/v1/mfa/totp/confirm", json!({ "code": code(&new), "stepUp": proof })).await);
     let answer = ada.enrol_totp().await.assert(200);
-    assert_eq!(answer, json!({ "mfaEnabled": true }), "the recovery codes stay, and are not shown again");
+    assert_eq!(answer, json!({ "mfaEnabled": true }), "the recovery codes are kept and not shown again");
     app.clock.advance(STEP);
     app.pend("ada").await.totp(&code(&old)).await.refused(401);
     app.pend("ada").await.totp(&ada.code()).await.assert(200);
@@ -206,7 +206,7 @@ async fn an_app_is_removed_with_a_proof() {
     let proof = ada.totp_proof();
     let answer = ada.session.delete_with("/v1/mfa/totp", json!({ "stepUp": proof })).await.assert(200);
     assert_eq!(members(&answer), ["message", "mfaEnabled"]);
-    assert_eq!(answer["mfaEnabled"], true, "the passkey is left");
+    assert_eq!(answer["mfaEnabled"], true, "the passkey remains");
     ada.totp = None;
     assert_eq!(ada.mfa().await["methods"], json!(["passkey", "recovery_code"]));
     // It no longer exists.
@@ -228,7 +228,7 @@ async fn a_totp_secret_is_stored_encrypted() {
     ada.set_up_totp().await;
     let bytes = totp.secret().to_vec();
     for sealed in app.sealed().await {
-        assert!(sealed.len() > 20 && !sealed.windows(20).any(|window| window == bytes), "a seed lies open");
+        assert!(sealed.len() > 20 && !sealed.windows(20).any(|window| window == bytes), "a seed is stored unencrypted");
     }
     assert_eq!(app.sealed().await.len(), 3, "two seeds, and the key of the recovery codes");
     assert!(!app.audit_text().await.contains(&secret));

@@ -47,7 +47,7 @@ async fn the_first_authenticator_app_turns_on_second_factors() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     ada.set_up_totp().await;
-    assert!(!is_on(&app, &ada).await, "one that is not confirmed is none");
+    assert!(!is_on(&app, &ada).await, "an unconfirmed factor does not count");
     let answer = ada.enrol_totp().await.assert(200);
     assert_eq!((&answer["mfaEnabled"], texts(&answer["recoveryCodes"]).len()), (&json!(true), 10));
     assert!(is_on(&app, &ada).await);

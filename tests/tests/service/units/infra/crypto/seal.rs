@@ -12,7 +12,7 @@ fn a_value_decrypts_only_with_its_key_and_purpose() {
     let (old, new) = (key("k1", 1), key("k2", 2));
     let sealed = seal(&old, &Dice::test(), "mail/1", b"a token").unwrap();
     let keys = [new.clone(), old.clone()];
-    assert_eq!(open(&keys, "mail/1", &sealed), Ok(b"a token".to_vec()), "the old key still opens after a rotation");
+    assert_eq!(open(&keys, "mail/1", &sealed), Ok(b"a token".to_vec()), "the old key still decrypts after a rotation");
     assert_eq!(open(&keys, "mail/2", &sealed), Err(OpenError::NotAuthentic));
     assert_eq!(open(&[new], "mail/1", &sealed), Err(OpenError::UnknownKey));
     assert_eq!(open(&[key("k1", 3)], "mail/1", &sealed), Err(OpenError::NotAuthentic));

@@ -45,5 +45,5 @@ fn both_parts_contain_the_link() {
     assert!(rendered.text.contains(&format!("\n{link}\n")), "{}", rendered.text);
     assert!(rendered.text.contains("Signed up: January 1, 1970, 00:00:00 UTC. IP address: 192.0.2.1"), "{}", rendered.text);
     assert!(rendered.html.contains(&format!("href=\"{link}\"")), "{}", rendered.html);
-    assert!(!rendered.html.contains("<img") && !rendered.html.contains("src="), "nothing is loaded from anywhere");
+    assert!(!rendered.html.contains("<img") && !rendered.html.contains("src="), "no external resources");
 }

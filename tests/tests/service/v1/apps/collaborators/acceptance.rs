@@ -141,7 +141,7 @@ async fn the_receiver_has_access_but_cannot_pass_on_an_unaccepted_app() {
     // It can be transferred back.
     let told = app.mails_to("bob@example.com").await.len();
     transfer(&bob, "ada@example.com:new", "ada").await.assert(201);
-    assert_eq!(app.mails_to("bob@example.com").await.len(), told, "it was never Bob's to give away");
+    assert_eq!(app.mails_to("bob@example.com").await.len(), told, "Bob never owned it");
     assert_eq!(roles(&ada, "new").await, json!({ "ada": "Owner", "bob": "Admin", "carol": "Viewer" }));
     assert_eq!(app.last_mail_to("ada@example.com").await.subject, "A transferred app was returned to you");
     ada.delete("/v1/apps/new/collaborators/bob@example.com").await.assert_status(204);

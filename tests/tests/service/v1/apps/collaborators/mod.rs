@@ -226,7 +226,7 @@ async fn the_audit_trail_has_account_ids_and_no_email_addresses() {
             ("app.delete", false, json!({ "name": "bobs" })),
         ]
     );
-    assert!(rows.iter().all(|row| row.app_id == rows[0].app_id && row.app_id.is_some()), "all are of the app");
+    assert!(rows.iter().all(|row| row.app_id == rows[0].app_id && row.app_id.is_some()), "all belong to the app");
     assert!(!app.audit_text().await.contains('@'));
     app.verify_audit().await.unwrap();
 }
@@ -266,7 +266,7 @@ async fn an_upload_in_progress_is_refused_if_the_role_is_removed() {
         if status != 201 {
             let mut after = app.remains().await;
             after.files.retain(|path, _| !path.ends_with('/') || before.files.contains_key(path));
-            assert_eq!(after, before, "{role}: nothing of it remains but a folder");
+            assert_eq!(after, before, "{role}: only an empty folder remains");
         }
     }
 }

@@ -36,7 +36,7 @@ async fn a_cleared_deployment_is_empty_and_continues_its_labels() {
     assert_eq!(check(&app, &staging).await.assert(200)["update_info"]["label"], "v3");
     report(&app, &staging, "one", "v3").await.assert(200);
     let counted = json!({ "v3": { "active": 1, "downloaded": 0, "installed": 1, "failed": 0 } });
-    assert_eq!(ada.metrics("demo", "Staging").await, counted, "who was there before is not missed");
+    assert_eq!(ada.metrics("demo", "Staging").await, counted, "devices from before do not lower the counters");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -104,7 +104,7 @@ async fn fifty_concurrent_mixed_operations_each_succeed_or_are_refused() {
         assert_eq!(essence(&after[2..]), essence(&made), "{deployment}");
         count += made.len();
     }
-    assert!(count > 10, "only {count} of 50 were done");
+    assert!(count > 10, "only {count} of 50 succeeded");
     let changes = with_status(&answers, 201).len() + with_status(&answers, 200).len();
     assert_eq!(app.audit_rows().await - before, i64::try_from(changes).unwrap(), "one row for each change");
     app.verify_audit().await.unwrap();

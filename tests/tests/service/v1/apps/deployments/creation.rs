@@ -56,7 +56,7 @@ async fn deployment_names_are_unique_per_app() {
     let keys = app.number("SELECT COUNT(*) FROM deployment_keys").await;
     let refusal = ada.post("/v1/apps/demo/deployments", json!({ "name": "Beta", "key": "key-of-a-refused-deployment" })).await.refused(409);
     assert!(refusal.contains("Beta"), "{refusal}");
-    assert_eq!(app.number("SELECT COUNT(*) FROM deployment_keys").await, keys, "the refused deployment's key is not kept");
+    assert_eq!(app.number("SELECT COUNT(*) FROM deployment_keys").await, keys, "the refused deployment's key is not stored");
     ada.post("/v1/apps/demo/deployments", json!({ "name": "beta", "key": "key-of-a-refused-deployment" })).await.assert(201);
     ada.post("/v1/apps/other/deployments", json!({ "name": "Beta" })).await.assert(201);
 }
@@ -125,7 +125,7 @@ async fn a_key_belongs_to_one_deployment_and_never_moves_to_another_account() {
     // In use: taken for every account.
     for (client, path) in [(&ada, "/v1/apps/demo/deployments"), (&bob, "/v1/apps/bobs/deployments")] {
         let refusal = client.post(path, json!({ "name": "Second", "key": key })).await.refused(409);
-        assert!(!refusal.contains("ada") && !refusal.contains("First"), "whose it is stays unsaid: {refusal}");
+        assert!(!refusal.contains("ada") && !refusal.contains("First"), "the owner is not revealed: {refusal}");
     }
     // Retained: available to its own account only.
     app.free_key(key).await;
@@ -179,7 +179,7 @@ async fn a_reused_key_gets_a_higher_snapshot_version() {
     };
     ada.post("/v1/apps/demo/deployments", json!({ "name": "First", "key": key })).await.assert(201);
     let first = version().await;
-    assert_eq!(first, app.clock.now().0, "a version is the time, or one more than the last");
+    assert_eq!(first, app.clock.now().0, "a version is the time, or the last version plus one");
     let check = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0");
     ada.upload("demo", "First", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
     assert_eq!(version().await, first + 1, "the clock stands still");
@@ -187,7 +187,7 @@ async fn a_reused_key_gets_a_higher_snapshot_version() {
     app.free_key(key).await;
     app.clock.advance(-60_000);
     ada.post("/v1/apps/demo/deployments", json!({ "name": "First", "key": key })).await.assert(201);
-    assert_eq!(version().await, first + 2, "a clock that was set back does not lower it");
+    assert_eq!(version().await, first + 2, "setting the clock back does not lower it");
     assert_eq!(ada.get(&check).await.assert(200)["update_info"]["is_available"], false, "the new deployment starts empty");
 }
 

@@ -106,7 +106,7 @@ async fn refused(app: &TestApp, status: u16, asking: impl Future<Output = Answer
 async fn until_somebody_waits(app: &TestApp) {
     if app.db().dialect() == Dialect::Postgres {
         let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        until("a change that waits", async || (app.number(waiting).await > 0).then_some(())).await;
+        until("a waiting transaction", async || (app.number(waiting).await > 0).then_some(())).await;
     }
 }
 
@@ -118,6 +118,6 @@ async fn noted(app: &TestApp, status: u16, changing: impl Future<Output = Answer
     let rows = app.audit_since(before).await;
     assert_eq!(rows.len(), 1, "{rows:#?}");
     let raised = state(app).await[2].iter().zip(&versions).filter(|(new, old)| new != old).count();
-    assert_eq!(raised, 1, "one deployment's snapshot is asked for");
+    assert_eq!(raised, 1, "one deployment's snapshot is queued");
     (rows[0].action.clone(), serde_json::from_str(&rows[0].details).unwrap(), answer["package"].clone())
 }

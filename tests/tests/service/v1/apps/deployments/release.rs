@@ -122,7 +122,7 @@ async fn the_rollout_of_a_release_that_is_not_the_newest_is_frozen() {
     patch(&ada, "Staging", json!({ "isDisabled": true })).await.assert(200);
     patch(&ada, "Staging", json!({ "rollout": 30 })).await.assert(200);
     release(&ada, "Staging", "two", json!({})).await;
-    assert_eq!(history(&ada, "Staging").await[0]["rollout"], 30, "a newer release changes nothing of an older one");
+    assert_eq!(history(&ada, "Staging").await[0]["rollout"], 30, "a newer release does not change an older one");
     for rollout in [20, 31, 99, 100] {
         refused(&app, 409, patch_of(&ada, "Staging", "v1", json!({ "rollout": rollout }))).await;
     }

@@ -66,9 +66,9 @@ async fn a_deleted_deployments_key_serves_a_tombstone_until_its_owner_reuses_it(
     assert_eq!(ada.get("/v1/apps/demo").await.assert(200)["app"]["deployments"], json!(["Production"]));
     check(&app, &staging).await.refused(404);
     report(&app, &staging, "device", "v2").await.assert(200);
-    assert_eq!(check(&app, &production).await.assert(200)["update_info"]["label"], "v1", "the others serve on");
+    assert_eq!(check(&app, &production).await.assert(200)["update_info"]["label"], "v1", "other deployments still work");
     assert_eq!(app.number("SELECT COUNT(*) FROM releases").await, 1);
-    assert_eq!(app.number("SELECT COUNT(*) FROM blobs").await, blobs, "blobs stay for whoever clears unused ones away");
+    assert_eq!(app.number("SELECT COUNT(*) FROM blobs").await, blobs, "blobs are kept for the cleanup");
     // They were in use until now. The cleanup has to notice that Production has one of them, too.
     let now = app.clock.now().0;
     let ages = app.texts("SELECT CAST(last_used_time AS TEXT) FROM blobs", &[]).await;
@@ -80,7 +80,7 @@ async fn a_deleted_deployments_key_serves_a_tombstone_until_its_owner_reuses_it(
     let made = bob.post("/v1/apps/demo/deployments", json!({ "name": "Staging", "key": staging })).await;
     assert_eq!(made.assert(201)["deployment"]["key"], json!(staging));
     assert_eq!(check(&app, &staging).await.assert(200)["update_info"]["is_available"], false);
-    assert_eq!(ada.metrics("demo", "Staging").await, json!({}), "what was counted before is not this deployment's");
+    assert_eq!(ada.metrics("demo", "Staging").await, json!({}), "earlier counts do not belong to this deployment");
     assert_eq!(release(&ada, "demo", "Staging", "v4").await.assert(201)["package"]["label"], "v1");
     assert_eq!(check(&app, &staging).await.assert(200)["update_info"]["label"], "v1");
     report(&app, &staging, "device", "v1").await.assert(200);

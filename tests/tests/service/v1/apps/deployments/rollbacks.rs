@@ -28,7 +28,7 @@ async fn a_rollback_releases_the_previous_release_again() {
         expected[member] = value;
     }
     assert_eq!(unsigned(package.clone()), unsigned(expected));
-    assert_eq!(package.get("originalDeployment"), None, "that is the mark of a promotion");
+    assert_eq!(package.get("originalDeployment"), None, "only promotions have this member");
     assert_eq!(app.remains().await.rows[1], blobs, "the bytes are shared");
     let download = app.anonymous().get(package["blobUrl"].as_str().unwrap().strip_prefix(&app.base).unwrap()).await;
     assert_eq!(download.body, b"one");

@@ -20,7 +20,7 @@ async fn a_cli_is_authorized_through_the_browser() {
     let begun = app.clock.now().0;
     let mut ceremony = Ceremony::begin_with(Way::Browser, &cli, &told).await;
     let id = ceremony.id().to_owned();
-    assert_eq!(uuid::Uuid::parse_str(&id).unwrap().get_version_num(), 4, "it cannot be guessed by its time");
+    assert_eq!(uuid::Uuid::parse_str(&id).unwrap().get_version_num(), 4, "it cannot be guessed from its time");
     let page = format!("{}/dashboard/cli/authorize/{id}", app.base);
     assert_eq!(ceremony.started, json!({ "authorizationId": id, "authorizeUrl": page, "expiresAt": begun + 10 * MINUTE }));
 
@@ -39,7 +39,7 @@ async fn a_cli_is_authorized_through_the_browser() {
     let code = on_redirect(&approved, "code").unwrap();
     assert!(code.len() == 43 && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)), "256 bits");
     assert_eq!(approved["redirectUri"], format!("{REDIRECT}?code={code}&state=xyz"));
-    assert_eq!(machines(&dashboard).await, Vec::<Value>::new(), "the approval itself lets nobody in");
+    assert_eq!(machines(&dashboard).await, Vec::<Value>::new(), "the approval alone signs nobody in");
     assert_eq!(status(&dashboard, &id).await, "approved");
 
     app.clock.advance(1_000);

@@ -49,7 +49,7 @@ async fn of_fifty_exchanges_of_an_authorization_code_one_succeeds_and_is_revoked
         let expected = BTreeMap::from([("200".to_owned(), 1), ("invalid_grant".to_owned(), AT_ONCE - 1)]);
         assert_eq!(count(&answers), expected, "round {round}");
         for client in clients(&ceremony.cli, &answers) {
-            assert!(!is_in(&client).await, "the code was used again: whoever holds the credential may be the thief");
+            assert!(!is_in(&client).await, "the code was reused: the holder of the credential may be an attacker");
         }
         assert!(machines(&dashboard).await.is_empty());
         assert_eq!(app.number("SELECT COUNT(*) FROM access_keys WHERE credential_origin = 'cli_browser'").await, 0);
@@ -138,7 +138,7 @@ async fn no_concurrent_exchange_survives_a_password_change() {
             assert!(answer.status.as_u16() == 200 || answer.refused(400) == "access_denied", "{}", answer.text());
         }
         for client in clients(&app.anonymous(), &given) {
-            assert!(!is_in(&client).await, "{way:?}: a credential was left over");
+            assert!(!is_in(&client).await, "{way:?}: a credential survived");
         }
         assert!(machines(&dashboard).await.is_empty());
         app.clock.advance(1);

@@ -107,7 +107,7 @@ async fn reusing_a_device_code_is_refused_and_revokes_nothing() {
     for minutes in [0, 1, 8, 20] {
         app.clock.advance(minutes * MINUTE);
         refused(&ceremony.exchange().await, "invalid_grant");
-        assert!(is_in(&machine).await, "an answer that was lost on its way is asked for again");
+        assert!(is_in(&machine).await, "a lost response is retried");
     }
     assert_eq!(machines(&dashboard).await.len(), 1);
 }

@@ -39,10 +39,10 @@ async fn a_request_is_deleted_an_hour_after_it_ends() {
     assert_eq!(kept(&app).await, 9);
     app.clock.advance(1);
     restart(&mut app).await;
-    until("all but the last are forgotten", async || (kept(&app).await == 1).then_some(())).await;
+    until("all but the last are deleted", async || (kept(&app).await == 1).then_some(())).await;
     assert_eq!(status(&app.open_session("ada", tests::SessionOrigin::Dashboard).await, last.id()).await, "pending");
     for machine in machines {
-        assert!(is_in(&machine.at(&app.base)).await, "a credential does not end with its request");
+        assert!(is_in(&machine.at(&app.base)).await, "a credential outlives its request");
     }
 }
 
@@ -60,7 +60,7 @@ async fn an_ended_request_is_shown_as_expired_until_deleted() {
         assert_eq!(status(&dashboard, pending.id()).await, "expired");
         app.clock.advance(1);
         restart(&mut app).await;
-        until("both are forgotten", async || (kept(&app).await == 0).then_some(())).await;
+        until("both are deleted", async || (kept(&app).await == 0).then_some(())).await;
         dashboard.reauthenticate().await;
         for ceremony in [&pending, &approved] {
             read(&dashboard, ceremony.id()).await.refused(404);

@@ -13,7 +13,7 @@ fn named(answer: &Answer, names: &[&str]) {
     let refusal = answer.refused(400);
     let found: Vec<&str> = refusal.split("; ").filter_map(|fault| fault.split_once(": ").map(|(name, _)| name)).collect();
     assert_eq!(found, names, "{refusal}");
-    assert!(!refusal.contains("confidential"), "a refusal carries no values: {refusal}");
+    assert!(!refusal.contains("confidential"), "a refusal does not echo values: {refusal}");
 }
 
 async fn begin(way: Way, cli: &Client, more: &Value) -> Answer {
@@ -218,6 +218,6 @@ async fn every_refusal_is_in_the_openapi_document() {
         "invalid_request",
         "unsupported_grant_type",
     ] {
-        assert!(token.contains(word), "{word} stands in the description of the exchange");
+        assert!(token.contains(word), "{word} is in the description of the exchange");
     }
 }

@@ -32,7 +32,7 @@ async fn an_address_can_start_twenty_requests_in_ten_minutes_across_both_flows()
         assert_eq!(limited(&begin(&app, way, "203.0.113.7").await), 10 * 60 - 20);
         begin(&app, way, "203.0.113.8").await.assert(201);
     }
-    assert_eq!(app.number("SELECT COUNT(*) FROM cli_authorizations").await, 22, "what is refused leaves nothing");
+    assert_eq!(app.number("SELECT COUNT(*) FROM cli_authorizations").await, 22, "a refused request stores nothing");
     app.clock.advance(10 * MINUTE - 20_000 - 1);
     assert_eq!(limited(&begin(&app, Way::Browser, "203.0.113.7").await), 1);
     app.clock.advance(1);

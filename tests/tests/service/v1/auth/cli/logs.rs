@@ -22,7 +22,7 @@ const EMAIL: &str = "ada.lovelace@example.com";
 fn program() -> PathBuf {
     let here = std::env::current_exe().unwrap();
     let built = here.ancestors().nth(2).unwrap().join("updraft-control");
-    assert!(built.is_file(), "{} is not there: build the workspace, or run `cargo build -p control` first", built.display());
+    assert!(built.is_file(), "{} does not exist: build the workspace, or run `cargo build -p control` first", built.display());
     built
 }
 
@@ -112,8 +112,8 @@ async fn state_verifier_and_code_are_not_logged() {
         let output = Output::default();
         let lines = output.clone();
         let mut server = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
-        let base = until("the program says where it listens", async || address(&output)).await;
-        until("the program answers", async || (Client::new(&base, None).get("/v1/health").await.status.as_u16() == 200).then_some(()))
+        let base = until("the program prints its listening address", async || address(&output)).await;
+        until("the program responds", async || (Client::new(&base, None).get("/v1/health").await.status.as_u16() == 200).then_some(()))
             .await;
 
         let secrets = act(&base).await;
@@ -121,12 +121,12 @@ async fn state_verifier_and_code_are_not_logged() {
 
         let written = output.lines().join("\n");
         for said in ["TRACE", "a mail was written"] {
-            assert!(written.contains(said), "it writes down all it can, notices of machines among it: {said}");
+            assert!(written.contains(said), "it logs everything, including device notices: {said}");
         }
         assert!(secrets.len() >= 8 && secrets.iter().all(|secret| secret.len() >= 8), "{secrets:?}");
         for secret in secrets.iter().map(String::as_str).chain(["confidential", "lovelace", PASSWORD, "argon2id"]) {
             let line = written.lines().find(|line| line.contains(secret));
-            assert_eq!(line, None, "{format}: {secret:?} is written down");
+            assert_eq!(line, None, "{format}: {secret:?} is in the log");
         }
     }
 }

@@ -179,13 +179,13 @@ async fn all_other_redirects_are_refused_naming_the_member() {
         assert!(text.starts_with("redirectUri: ") && !text.contains("; "), "{redirect:?}: {text}");
     }
     let text = register(&app.anonymous(), &json!("http://confidential.example:49152/")).await.refused(400);
-    assert!(!text.contains("confidential"), "nothing of it is said again: {text}");
+    assert!(!text.contains("confidential"), "nothing of it is echoed: {text}");
     let long = format!("http://127.0.0.1:49152/{}", "a".repeat(9_000));
     for odd in [json!(null), json!(49_152), json!(true), json!(["http://127.0.0.1:49152/"]), json!({}), json!(long)] {
         let text = register(&app.anonymous(), &odd).await.refused(400);
         assert!(text.starts_with("redirectUri: "), "{text}");
     }
-    assert_eq!(app.number("SELECT COUNT(*) FROM cli_authorizations").await, 0, "what is refused leaves nothing");
+    assert_eq!(app.number("SELECT COUNT(*) FROM cli_authorizations").await, 0, "a refused request stores nothing");
 }
 
 #[tokio::test(flavor = "multi_thread")]

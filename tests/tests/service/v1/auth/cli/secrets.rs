@@ -62,7 +62,7 @@ async fn stored(app: &mut TestApp) -> String {
             app.start().await;
         }
     }
-    assert!(text.contains("cli_browser") && text.contains("203.0.113.7"), "this is what is stored");
+    assert!(text.contains("cli_browser") && text.contains("203.0.113.7"), "this is the stored data");
     text
 }
 
@@ -125,11 +125,11 @@ async fn only_the_exchange_returns_the_credential() {
     let mails: String = app.written_mails().into_iter().map(|mail| mail.source).collect();
     let trail = app.audit_text().await;
     for secret in tokens.iter().chain([&verifier, &code, &device_code]) {
-        assert!(!stored.contains(secret), "of what lets in only hashes are kept");
+        assert!(!stored.contains(secret), "only hashes of secrets are stored");
         assert!(!mails.contains(secret) && !trail.contains(secret));
     }
     for secret in [user_code.as_str(), &user_code.replace('-', ""), "state-of-the", "127.0.0.1:49152"] {
-        assert!(!trail.contains(secret), "{secret} is in the trail");
+        assert!(!trail.contains(secret), "{secret} is in the audit trail");
     }
     for hash in [&code, &device_code].map(|secret| Sha256Hex::of(secret.as_bytes()).to_string()) {
         assert!(stored.contains(&hash));
@@ -144,7 +144,7 @@ async fn each_step_adds_one_audit_row_and_requests_without_effect_none() {
     for way in super::participants::WAYS {
         let before = rows().await;
         let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
-        assert_eq!(rows().await, before + 1, "{way:?} was begun");
+        assert_eq!(rows().await, before + 1, "{way:?} was started");
         read(&dashboard, ceremony.id()).await.assert(200);
         if way == Way::Device {
             resolve(&dashboard, ceremony.user_code()).await.assert(200);

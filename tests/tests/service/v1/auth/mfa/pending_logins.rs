@@ -85,7 +85,7 @@ async fn each_factor_completes_the_login_with_an_ordinary_session() {
         let trail = app.audit_text().await;
         let secrets = [&pending.token, &ada.codes[0], &ada.authenticator.id()];
         assert!(!secrets.into_iter().any(|secret| trail.contains(secret)), "{method}: {trail}");
-        assert!(logins[0].details.contains(method), "how is noted: {:?}", logins[0]);
+        assert!(logins[0].details.contains(method), "the method is audited: {:?}", logins[0]);
     }
 }
 
@@ -214,7 +214,7 @@ async fn a_new_password_cancels_pending_logins_and_keeps_the_factors() {
     app.anonymous().post("/v1/auth/reset-password", json!({ "token": token, "password": PASSWORD })).await.assert(200);
     pending.totp(&ada.code()).await.refused_with(401, None);
     let pending = app.pend("ada").await;
-    assert_eq!(pending.methods, ["passkey", "totp", "recovery_code"], "a reset keeps them, too");
+    assert_eq!(pending.methods, ["passkey", "totp", "recovery_code"], "a reset keeps the factors, too");
     pending.recovery(&ada.codes[0]).await.assert(200);
 }
 

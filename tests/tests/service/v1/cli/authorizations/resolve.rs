@@ -70,7 +70,7 @@ async fn an_account_is_limited_to_ten_wrong_codes_in_fifteen_minutes() {
         app.clock.advance(if number == 9 { 0 } else { 1_000 });
     }
     assert_eq!(limited(&resolve(&ada, "BCDF-GHJK").await), 15 * 60 - 9);
-    assert_eq!(limited(&resolve(&ada, sound.user_code()).await), 15 * 60 - 9, "the right one tells nothing any more");
+    assert_eq!(limited(&resolve(&ada, sound.user_code()).await), 15 * 60 - 9, "the correct code reveals nothing any more");
     // The limit applies to the account across its sessions, and to no other account.
     let again = app.open_session("ada", Dashboard).await;
     limited(&resolve(&again, sound.user_code()).await);

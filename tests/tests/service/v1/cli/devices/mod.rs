@@ -68,7 +68,7 @@ async fn only_the_accounts_active_devices_are_listed() {
 
     app.clock.advance(90 * DAY - 1_000);
     let again = app.open_session("ada", Dashboard).await;
-    assert_eq!(machines(&again).await.len(), 1, "the other one has ended by itself");
+    assert_eq!(machines(&again).await.len(), 1, "the other one has expired");
     assert_eq!(members(&again.get("/v1/cli/devices").await.json()), ["devices"]);
 }
 

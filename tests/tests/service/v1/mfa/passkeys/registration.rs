@@ -30,7 +30,7 @@ async fn the_options_ask_for_a_verified_resident_passkey() {
     assert!(options["excludeCredentials"].as_array().is_none_or(Vec::is_empty), "{options}");
     let challenge = options["challenge"].as_str().unwrap();
     assert!(challenge.len() >= 43 && challenge.len() < 100, "256 bits: {challenge}");
-    assert_ne!(ada.registration_options().await["challenge"], challenge, "another each time");
+    assert_ne!(ada.registration_options().await["challenge"], challenge, "a different one each time");
     // The user ID does not contain an email address, and stays the same.
     let user = options["user"]["id"].as_str().unwrap().to_owned();
     ada.enrol_passkey(None).await.assert(200);

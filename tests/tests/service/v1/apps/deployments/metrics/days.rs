@@ -106,7 +106,7 @@ async fn days_without_a_job_are_missing_and_the_next_day_has_no_deltas() {
     // A later job does not create missing days.
     days_later(&app, -2);
     round(&app).await;
-    assert_eq!(whole(&ada).await["days"], json!(expected.as_array().unwrap()[..2]), "what is later than the clock is not shown");
+    assert_eq!(whole(&ada).await["days"], json!(expected.as_array().unwrap()[..2]), "days after the current time are not shown");
     days_later(&app, 2);
     assert_eq!(whole(&ada).await["days"], expected);
 }
@@ -130,7 +130,7 @@ async fn setting_the_clock_back_changes_no_closed_day() {
     days_later(&app, -3);
     install(&app, &staging, "d", "v1").await;
     round(&app).await;
-    assert_eq!(stored(&app).await.len(), 2, "no day came of it");
+    assert_eq!(stored(&app).await.len(), 2, "no day was created");
     assert_eq!(stored(&app).await[0], closed);
     let early = whole(&ada).await;
     assert_eq!((&early["days"], &early["historyStartsAt"]), (&json!([]), &json!(first.to_string())), "today is before all of them");
@@ -222,7 +222,7 @@ async fn each_deployment_has_its_own_days_from_its_first_release() {
     release(&ada, "demo", "one").await;
     round(&app).await;
     let second = today(&app);
-    assert_eq!(whole(&ada).await["days"], json!([day(second, [])]), "a release that nobody has reported has no values");
+    assert_eq!(whole(&ada).await["days"], json!([day(second, [])]), "a release without reports has no values");
     ada.upload("demo", "Production", b"other", json!({ "appVersion": "1.0.0" })).await.assert(201);
     install(&app, &staging, "a", "v1").await;
     let third = days_later(&app, 1);

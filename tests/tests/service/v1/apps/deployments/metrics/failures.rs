@@ -70,7 +70,7 @@ async fn a_failing_deployment_does_not_block_others_and_is_retried() {
     for device in ["c", "d"] {
         days_later(&app, 1);
         install_in_each(device).await;
-        assert_eq!(jobs::history_round(&app.state()).await, 1, "the broken one fails");
+        assert_eq!(jobs::history_round(&app.state()).await, 1, "the broken deployment fails");
     }
     let entry =
         |offset: i64, deltas: Option<[i64; 3]>| day(first.plus_days(offset), [("v1", values([2 + offset, 0, 2 + offset, 0], deltas))]);
@@ -86,6 +86,6 @@ async fn a_failing_deployment_does_not_block_others_and_is_retried() {
     assert_eq!(
         broken().await,
         json!([entry(0, None), entry(2, None)]),
-        "the day between is absent, and the first one is what it was at its end"
+        "the day in between is missing, and the first one has its final values"
     );
 }

@@ -46,7 +46,7 @@ async fn a_cleared_history_starts_over() {
     let nothing = whole(&ada).await;
     assert_eq!((&nothing["historyStartsAt"], &nothing["days"]), (&json!(null), &json!([])), "{nothing}");
     round(&app).await;
-    assert_eq!(stored(&app).await, before, "no day is made of a deployment without releases, and none is closed that no longer counts");
+    assert_eq!(stored(&app).await, before, "a deployment without releases gets no new day, and no old day is closed");
     // On the same day, whose earlier row no longer counts.
     assert_eq!(release(&ada, "demo", "two").await, "v2");
     install(&app, &staging, "a", "v2").await;
@@ -61,7 +61,7 @@ async fn a_cleared_history_starts_over() {
     assert_eq!(stored(&app).await.len(), 3);
     app.stop().await;
     app.start().await;
-    until("the days from before are forgotten", async || (stored(&app).await.len() == 1).then_some(())).await;
+    until("the days from before are deleted", async || (stored(&app).await.len() == 1).then_some(())).await;
     assert_eq!(whole(&ada.at(&app.base)).await, expected);
 }
 
@@ -84,9 +84,9 @@ async fn the_history_of_a_deleted_deployment_is_inaccessible() {
     app.start().await;
     // Its row is deleted, and the round at startup creates one for the new deployment.
     let sql = "SELECT COUNT(*) FROM metric_days m LEFT JOIN deployments d ON d.id = m.deployment_id WHERE d.id IS NULL";
-    until("the days of the deleted deployment are forgotten", async || (app.number(sql).await == 0).then_some(())).await;
+    until("the days of the deleted deployment are deleted", async || (app.number(sql).await == 0).then_some(())).await;
     let ada = ada.at(&app.base);
-    until("the start's round has come to the new one", async || (stored(&app).await.len() == 2).then_some(())).await;
+    until("the round at startup has processed the new deployment", async || (stored(&app).await.len() == 2).then_some(())).await;
     assert_eq!(whole(&ada).await["days"], json!([day(today(&app), [])]));
     assert_eq!(history(&ada, "demo", "Production", "").await, kept);
 }
@@ -103,5 +103,5 @@ async fn the_job_runs_at_startup_and_closes_missed_days_with_their_final_values(
     app.start().await;
     let ada = ada.at(&app.base);
     let expected = [day(first, [("v1", values([2, 0, 2, 0], None))]), day(back, [("v1", values([2, 0, 2, 0], None))])];
-    until("the start's round has come", async || (whole(&ada).await["days"] == json!(expected)).then_some(())).await;
+    until("the round at startup has run", async || (whole(&ada).await["days"] == json!(expected)).then_some(())).await;
 }

@@ -122,7 +122,7 @@ async fn a_replica_whose_clock_is_behind_reopens_no_day() {
     round(&app).await;
     let closed = stored(&app).await[0].clone();
     let first_closed = day(first, [("v1", values([1, 0, 1, 0], None))]);
-    assert_eq!(whole(&ada).await["days"][0], first_closed, "c came after b, which had begun the next day");
+    assert_eq!(whole(&ada).await["days"][0], first_closed, "c came after b, which had started the next day");
     // A label first counted by the slower replica, on a closed day.
     install(&behind, &staging, "d", "v2").await;
     round(&behind).await;

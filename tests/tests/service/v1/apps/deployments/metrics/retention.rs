@@ -29,7 +29,7 @@ async fn days_beyond_the_owners_retention_are_hidden_and_deleted() {
         if number >= 3 {
             let oldest = first.plus_days(number - 2);
             let values = values([number - 1, 0, number - 1, 0], Some([0, 1, 0]));
-            assert_eq!(shown["days"][0], day(oldest, [("v1", values)]), "it is compared with one that is not shown");
+            assert_eq!(shown["days"][0], day(oldest, [("v1", values)]), "its deltas are relative to a hidden day");
         }
         days_later(&app, 1);
     }
@@ -53,7 +53,7 @@ async fn retention_follows_the_limit_and_the_owner() {
     round(&app).await;
     assert_eq!((days(&ada, "demo").await, app.number(COUNT).await), (8, 9));
     retain(&app, "ada", 90).await;
-    assert_eq!(days(&ada, "demo").await, 9, "what is gone is gone");
+    assert_eq!(days(&ada, "demo").await, 9, "deleted days are not restored");
 
     // The app becomes bob's, who may see two days; ada becomes its admin.
     let bob = app.sign_up("bob").await;
@@ -117,7 +117,7 @@ async fn the_open_day_stays_until_it_is_closed() {
     assert_eq!((&shown["historyStartsAt"], &shown["days"]), (&json!(first.to_string()), &json!([])));
     round(&app).await;
     assert_eq!(whole(&ada).await["days"], json!([day(late, [("v1", values([2, 0, 2, 0], None))])]));
-    assert_eq!(app.number(COUNT).await, 2, "a gap by itself deletes nothing");
+    assert_eq!(app.number(COUNT).await, 2, "a gap alone deletes nothing");
     let after = days_later(&app, 1);
     round(&app).await;
     assert_eq!(app.texts("SELECT CAST(day AS TEXT) FROM metric_days ORDER BY day", &[]).await, [late.0.to_string(), after.0.to_string()]);

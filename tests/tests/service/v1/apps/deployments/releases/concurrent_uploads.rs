@@ -63,7 +63,7 @@ async fn of_concurrent_identical_uploads_exactly_one_succeeds() {
     let labels = ada.get("/v1/apps/demo/deployments/Staging/history").await.assert(200);
     let labels: Vec<_> =
         labels["history"].as_array().unwrap().iter().map(|release| release["label"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(labels, ["v1", "v2", "v3", "v4", "v5"], "a refused upload takes no label");
+    assert_eq!(labels, ["v1", "v2", "v3", "v4", "v5"], "a refused upload uses no label");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -64,7 +64,7 @@ async fn pages_are_sorted_newest_first_or_oldest_first() {
     release(&ada, "Staging", "one", json!({})).await;
     fill(&app, 60).await;
     assert_eq!(walk(&ada, "").await, [down(60, 36), down(35, 11), down(10, 1)]);
-    assert_eq!(walk(&ada, "order=desc&limit=30").await, [down(60, 31), down(30, 1)], "a full last page is the last");
+    assert_eq!(walk(&ada, "order=desc&limit=30").await, [down(60, 31), down(30, 1)], "a full last page has no next page");
     assert_eq!(walk(&ada, "order=asc&limit=29").await, [up(1, 29), up(30, 58), up(59, 60)]);
     assert_eq!(walk(&ada, "limit=100").await, [down(60, 1)]);
     assert_eq!(walk(&ada, "limit=1").await.len(), 60);
@@ -85,8 +85,8 @@ async fn a_cursor_is_stable_while_releases_are_added_and_removed() {
     }
     roll_back(&ada, "Staging", json!("v11")).await.assert(201);
     patch_of(&ada, "Staging", "v6", json!({ "isDisabled": true })).await.assert(200);
-    assert_eq!(listed(&ada, &format!("?cursor={newest}")).await, down(6, 1), "nothing twice, nothing left out");
-    assert_eq!(listed(&ada, &format!("?cursor={oldest}&order=asc")).await, up(5, 13), "what is new comes at the end");
+    assert_eq!(listed(&ada, &format!("?cursor={newest}")).await, down(6, 1), "no duplicates, no omissions");
+    assert_eq!(listed(&ada, &format!("?cursor={oldest}&order=asc")).await, up(5, 13), "new releases come at the end");
     // After clearing and refilling, old cursors keep their positions.
     ada.delete(&below("Staging", "history")).await.assert_status(204);
     release(&ada, "Staging", "anew", json!({})).await;

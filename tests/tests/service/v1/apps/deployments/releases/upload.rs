@@ -14,7 +14,7 @@ use crate::v1::members;
 /// Downloads a URL of this service without a credential.
 async fn download(app: &TestApp, url: &Value) -> Vec<u8> {
     let url = url.as_str().unwrap();
-    let path = url.strip_prefix(&app.base).unwrap_or_else(|| panic!("{url} is not of {}", app.base));
+    let path = url.strip_prefix(&app.base).unwrap_or_else(|| panic!("{url} is not a URL of {}", app.base));
     let answer = app.anonymous().get(path).await;
     answer.assert_status(200);
     answer.body
@@ -149,7 +149,7 @@ async fn every_valid_member_is_stored() {
             assert_eq!(package[member], *value, "{member} of {info}");
         }
         let history = ada.get(&format!("/v1/apps/{name}/deployments/Staging/history")).await.assert(200);
-        assert_eq!(history["history"][0], package, "what was answered is what was stored");
+        assert_eq!(history["history"][0], package, "the response matches the stored release");
     }
 }
 

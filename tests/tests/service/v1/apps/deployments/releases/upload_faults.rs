@@ -306,13 +306,13 @@ async fn a_client_that_disconnects_mid_upload_leaves_nothing() {
             stream.write_all(format!("{:x}\r\n", body.len()).as_bytes()).await.unwrap();
         }
         stream.write_all(&body[..body.len() / 2]).await.unwrap();
-        let arrived = until("the half that was sent is on disk", async || {
+        let arrived = until("the first half to be on disk", async || {
             let now = app.remains().await;
             now.files.iter().any(|(path, size)| *size > 1 << 20 && !before.files.contains_key(path)).then_some(now)
         });
         arrived.await;
         drop(stream);
-        until("the half upload is gone", async || (app.remains().await == before).then_some(())).await;
+        until("the partial upload to be deleted", async || (app.remains().await == before).then_some(())).await;
     }
     // The server still works.
     assert_eq!(ada.upload("demo", "Staging", b"fine", json!({ "appVersion": "1.0.0" })).await.assert(201)["package"]["label"], "v1");
@@ -337,11 +337,11 @@ async fn a_client_that_disconnects_before_the_response_leaves_a_complete_release
         stream.write_all(&message).await.unwrap();
         // Disconnects at a different moment each time: some at once, some while the upload is being stored.
         if attempt % 2 == 1 {
-            until("the upload is being stored", async || (app.remains().await.rows[1] > 0).then_some(())).await;
+            until("the upload to be stored", async || (app.remains().await.rows[1] > 0).then_some(())).await;
         }
         drop(stream);
     }
-    let settled = until("no upload is under way", async || {
+    let settled = until("no upload to be in progress", async || {
         let now = app.remains().await;
         let under_way = now.files.keys().any(|path| path.starts_with("blobs/.tmp/") && path != "blobs/.tmp/");
         (!under_way && orphans(&app).await == 0 && now == app.remains().await).then_some(now)
