@@ -1,7 +1,7 @@
 """A second implementation of WebAuthn (fido2), client and server: a client and authenticator for our server's options, and a server for our
 authenticator's responses. Reads one JSON object per line from standard input and prints one per line; exits when standard input is closed.
 
-  {"do": "create" | "get", "origin": O, "options": {...}}   fido2's client creates a passkey, or asserts one, with the soft key below: {"response": {...}}
+  {"do": "create" | "get", "origin": O, "options": {...}}   fido2's client creates or asserts a passkey with the soft key below: {"response": {...}}
   {"do": "registered", "origin": O, "options": {...}, "response": {...}}   fido2's server verifies: {"credential": hex, "flags": n, "counter": n}
   {"do": "asserted", "origin": O, "options": {...}, "response": {...}, "credential": hex}   the same for an assertion: {"flags": n, "counter": n}
 A refusal is {"refused": text}.
