@@ -52,7 +52,7 @@ async fn read(storage: &Storage, key: &BlobKey, range: Option<Range<u64>>) -> Op
 }
 
 #[tokio::test]
-async fn what_is_put_is_read_back() {
+async fn a_stored_object_can_be_read() {
     let (backends, _root) = backends().await;
     for storage in backends {
         for bytes in [&b""[..], b"short", &vec![7; 5_000_000]] {
@@ -65,7 +65,7 @@ async fn what_is_put_is_read_back() {
 }
 
 #[tokio::test]
-async fn what_was_not_put_is_absent() {
+async fn an_object_that_was_never_stored_is_absent() {
     let (backends, _root) = backends().await;
     for storage in backends {
         put(&storage, b"bytes").await;

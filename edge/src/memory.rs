@@ -230,7 +230,7 @@ mod tests {
         assert!(matches!(memory.recall("k", 5_000, AGES), Recall::UseAndRefresh(_)));
         assert_eq!(memory.confirm("k", 8, 5_001), None, "a newer one exists");
         assert_eq!(memory.confirm("k", 7, 5_002).as_deref(), Some(&"a"));
-        assert_eq!(memory.good("k", 10_001, AGES).as_deref(), Some(&"a"), "it counts as checked");
+        assert_eq!(memory.good("k", 10_001, AGES).as_deref(), Some(&"a"), "it counts as a check");
     }
 
     #[test]

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_are_served_preflighted_or_refused() {
+    fn each_method_is_served_preflighted_or_refused() {
         let check = route("/v1/public/svc/update_check");
         let report = route("/v1/public/svc/report_status/deploy");
         assert_eq!(check.check_method("HEAD"), MethodCheck::Serve);

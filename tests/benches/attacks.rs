@@ -1,11 +1,11 @@
-//! What a free account can make others pay: it promotes one release with the longest description 900 times, each for a version of its own, and then its key
-//! is checked over and over. Measured is what a check costs the control plane and the edge (a bare workerd), and how long another account's checks take
-//! meanwhile. A second pair of programs without the attack takes turns with it in each round, so that a busy machine disturbs both alike.
+//! The cost that a free account can cause for others: it promotes one release with the longest description 900 times, each for its own version, and
+//! its key is checked repeatedly. This measures what a check costs the control plane and the edge (a bare workerd), and the latency of another
+//! account's checks meanwhile. A second pair of programs without the attack alternates with it in each round, so that other load affects both equally.
 //!
-//! The program is `updraft-control` beside this one, or what `UPDRAFT_CONTROL` names; measure one that was built for release. The edge is what
-//! `cargo xtask bench attacks` has built.
+//! The program is `updraft-control` next to this one, or the one in `UPDRAFT_CONTROL`; measure a release build. The edge is the one built by
+//! `cargo xtask bench attacks`.
 
-#![expect(clippy::unwrap_used, reason = "a measurement that cannot be made fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a failed measurement panics")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,25 +29,25 @@ use xtask::probe;
 
 const ENCRYPTION_KEY: &str = "s1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-/// Promotions that are tried.
+/// Attempted promotions.
 const PROMOTIONS: usize = 900;
-/// What is measured, so many times.
+/// Repetitions of each measurement.
 const ROUNDS: usize = 5;
-/// Checks at once while the cost of one is measured, and for how long.
+/// Concurrent checks while the cost of one is measured, and the duration.
 const AT_ONCE: usize = 8;
 const LENGTH: Duration = Duration::from_secs(2);
-/// Checks of the attacker's key while the other account's are timed: one in so long.
+/// The interval of checks of the attacker's key while the other account's checks are timed.
 const EVERY: Duration = Duration::from_millis(4);
-/// The other account's checks in each round: from memory, and after a change.
+/// The other account's checks in each round: from cache, and after a change.
 const WARM: usize = 300;
 const COLD: usize = 20;
 
-/// What is promised, as so many times what it is without the attack: a check of the attacker's key, another account's check that is answered from memory,
-/// and one after a change.
+/// The promised limits as ratios to the values without the attack: a check of the attacker's key, another account's check from cache, and one after a
+/// change.
 const MOST: [(&str, f64); 3] =
     [("a check of the attacker's key", 3.0), ("another account's check", 1.2), ("another account's check after a change", 2.0)];
 
-/// A control plane with two accounts, and two edges before it: one that remembers, and one that asks for each check.
+/// A control plane with two accounts, and two edges in front of it: one with a cache, and one that fetches for each check.
 struct Place {
     control: Serving,
     edge: Edge,
@@ -87,7 +87,7 @@ impl Place {
             ("EDGE_SECRET", EDGE_SECRET),
             ("DOWNLOAD_SECRET", DOWNLOAD_SECRET),
             ("ENCRYPTION_KEY", ENCRYPTION_KEY),
-            // What is measured is the work, not the limits of requests.
+            // The work is measured, not the rate limits.
             ("LIMIT_MANAGEMENT_API", any_number),
             ("LIMIT_ACCOUNT_MANAGEMENT_API", any_number),
             ("LOG", "error"),
@@ -108,7 +108,7 @@ impl Place {
         Self { control, edge, forgetful, mallory, ada, keys: keys.try_into().unwrap(), _folder: folder }
     }
 
-    /// The attack; gives how many promotions were taken.
+    /// Runs the attack; returns the number of accepted promotions.
     async fn attack(&self) -> usize {
         let info = json!({ "appVersion": "1.0.0", "description": "€".repeat(10_000) });
         self.mallory.upload("app", "Staging", b"script of its own", info).await.assert(201);
@@ -123,14 +123,14 @@ impl Place {
         taken
     }
 
-    /// Makes the other account's next check one after a change.
+    /// Invalidates the cache for the other account's next check.
     async fn change(&self, number: usize) {
         let body = json!({ "packageInfo": { "isMandatory": number.is_multiple_of(2) } });
         self.ada.patch("/v1/apps/app/deployments/Production/release", body).await.assert(200);
     }
 }
 
-/// Whom devices ask.
+/// The server that devices send checks to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DayRange {
     Control,
@@ -158,8 +158,7 @@ async fn check(client: &Client, key: &str, app_version: &str) {
     answer.assert_status(200);
 }
 
-/// Microseconds of processor time for one check of the attacker's key: an ordinary one is for the first release, and after the attack the checks are for
-/// the promoted ones in turn.
+/// CPU time in microseconds for one check of the attacker's key: of the first release, or after the attack of the promoted ones in turn.
 async fn cost(place: &Place, asked: DayRange, versions: usize) -> f64 {
     let (is_over, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let before = asked.process(place).cpu();
@@ -184,7 +183,7 @@ async fn cost(place: &Place, asked: DayRange, versions: usize) -> f64 {
     (asked.process(place).cpu() - before) * 1e6 / as_number(count.load(Ordering::Relaxed))
 }
 
-/// What a device with the attacker's app says that it is.
+/// The app version of a device with the attacker's app.
 fn version(number: usize, versions: usize) -> String {
     if versions == 0 { "1.0.0".to_owned() } else { format!("2.0.{}", number % versions) }
 }
@@ -194,7 +193,7 @@ fn as_number(count: usize) -> f64 {
     count as f64
 }
 
-/// Medians in milliseconds of the other account's checks, from memory and after a change, while the attacker's key is checked at a steady rate.
+/// Median latency in milliseconds of the other account's checks, from cache and after a change, while the attacker's key is checked at a steady rate.
 async fn others(place: &Place, asked: DayRange, versions: usize) -> [f64; 2] {
     let mut attackers = JoinSet::new();
     let (base, key) = (asked.base(place).to_owned(), place.keys[0].clone());
@@ -244,7 +243,7 @@ async fn main() -> ExitCode {
     println!("{versions} of {PROMOTIONS} promotions were taken");
     let mut holds = true;
     for asked in [DayRange::Control, DayRange::Edge] {
-        // By what is promised: without the attack, with it, and the ratio of each round.
+        // By promise: without the attack, with it, and the ratio of each round.
         let mut measured: [[Vec<f64>; 3]; 3] = Default::default();
         for round in 0..=ROUNDS {
             eprintln!("{asked:?}: {}", if round == 0 { "warming up".to_owned() } else { format!("round {round} of {ROUNDS}") });

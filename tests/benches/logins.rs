@@ -1,9 +1,9 @@
-//! How logins at once are served, and whether their time tells who has an account. Starts the control plane's program with SQLite in a folder of its
-//! own, measures, prints the figures, and fails when one is beyond what is promised.
+//! The performance of concurrent logins, and whether response times reveal who has an account. Starts the control plane's program with SQLite in a
+//! temporary folder, measures, prints the results, and fails if one exceeds its limit.
 //!
-//! The program is `updraft-control` beside this one, or what `UPDRAFT_CONTROL` names; measure one that was built for release.
+//! The program is `updraft-control` next to this one, or the one in `UPDRAFT_CONTROL`; measure a release build.
 
-#![expect(clippy::unwrap_used, reason = "a measurement that cannot be made fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a failed measurement panics")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 use xtask::leash::{self, Leashed, StopBy};
 use xtask::probe;
 
-/// Logins at once.
+/// Concurrent logins.
 const AT_ONCE: usize = 200;
-/// Accounts, and as many addresses without one, that are guessed at.
+/// The number of accounts, and of addresses without one, to guess passwords for.
 const GUESSED: usize = 100;
-/// Other requests that are timed while nothing else goes on, and how often one is made: as fast as they can be, they would be a load of their own.
+/// The number of other requests timed on an idle server, and their interval: at full speed they would be a load themselves.
 const IDLE: usize = 2_000;
 const EVERY: Duration = Duration::from_millis(2);
 
-/// What is promised.
+/// The promised limits.
 const MOST_MEMORY_KIB: u64 = 150 * 1024;
 const MOST_SLOWER: f64 = 5.0;
 const MOST_DIFFERENT: f64 = 0.10;
@@ -38,7 +38,7 @@ fn program() -> PathBuf {
     given.unwrap_or_else(|| std::env::current_exe().unwrap().parent().and_then(Path::parent).unwrap().join("updraft-control"))
 }
 
-/// Makes the accounts, all with one password, and gives a key of the first.
+/// Creates the accounts, all with one password, and returns a key of the first.
 async fn people(folder: &Path) -> String {
     std::fs::create_dir_all(folder).unwrap();
     let db = Db::open(&format!("sqlite://{}", folder.join("updraft.db").display())).await.unwrap();
@@ -56,14 +56,14 @@ async fn people(folder: &Path) -> String {
     key
 }
 
-/// The greatest memory that the program has had, in KiB.
+/// The program's peak memory, in KiB.
 fn peak(server: &Leashed) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches("kB").trim().parse().unwrap()
 }
 
-/// The time that one request takes.
+/// The duration of a request.
 async fn timed(client: &Client, path: &str) -> Duration {
     let began = Instant::now();
     client.get(path).await.assert_status(200);
@@ -76,10 +76,10 @@ fn ticks() -> Interval {
     ticks
 }
 
-/// The value below which `share` of the values lie.
+/// The value that `share` of the values do not exceed.
 fn quantile(times: &mut [Duration], share: f64) -> Duration {
     times.sort_unstable();
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a short list")]
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index in a short list")]
     let place = ((times.len() - 1) as f64 * share).round() as usize;
     times.get(place).copied().unwrap()
 }
@@ -91,14 +91,14 @@ async fn main() {
     let port = probe::free_port().unwrap();
     let mut command = leash::command(program(), StopBy::Terminate);
     command.arg("serve").env_clear().env("UPDRAFT_DATA_DIR", folder.path()).env("UPDRAFT_LISTEN", format!("127.0.0.1:{port}"));
-    // What is measured is the work, not the limits.
+    // The work is measured, not the rate limits.
     for limit in ["LOGIN_ADDRESS", "LOGIN_STOP"] {
         command.env(format!("UPDRAFT_LIMIT_{limit}"), "100000/1s");
     }
     let output = Output::default();
     let said = output.clone();
     let server = Leashed::spawn(command, StopBy::Terminate, move |line| said.push(line)).unwrap();
-    until("the server answers", async || probe::responds(port, "/v1/health?live").then_some(())).await;
+    until("the server responds", async || probe::responds(port, "/v1/health?live").then_some(())).await;
     let other = Client::new(&format!("http://127.0.0.1:{port}"), Some(key));
     let is_served = logins(&other, &server).await;
     let is_silent = guesses(&other).await;
@@ -108,7 +108,7 @@ async fn main() {
     }
 }
 
-/// Many correct logins at once, and other requests meanwhile.
+/// Many concurrent correct logins, and other requests meanwhile.
 async fn logins(other: &Client, server: &Leashed) -> bool {
     let mut idle = Vec::new();
     let mut ticks = ticks();
@@ -161,7 +161,7 @@ async fn logins(other: &Client, server: &Leashed) -> bool {
     failed == 0 && succeeded > 0 && memory < MOST_MEMORY_KIB && ratio <= MOST_SLOWER
 }
 
-/// One wrong password each for addresses with and without an account, in turns.
+/// One wrong password each for addresses with and without an account, alternating.
 async fn guesses(other: &Client) -> bool {
     let client = other.with_token(None);
     let guess = async |name: String| {

@@ -1,6 +1,6 @@
-//! Pictures of the dashboard's pages: on a desk in light, some in dark, and on a phone. `cargo xtask screenshots` runs it.
+//! Screenshots of the dashboard's pages: on a desktop in light mode, some in dark mode, and on a phone. Run by `cargo xtask screenshots`.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a picture that cannot be made fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed screenshot panics")]
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use tests::tour::{self, Words};
 use tests::{Hands, TestApp, Visit};
 use xtask::paths;
 
-/// The pages to take screenshots of, by their names in the tour.
+/// The pages with screenshots, by their names in the tour.
 const PAGES: [&str; 16] = [
     "sign-in",
     "sign-up",
@@ -31,10 +31,10 @@ const PAGES: [&str; 16] = [
     "design",
 ];
 
-/// Those to take screenshots of in dark mode, too.
+/// Those with screenshots in dark mode, too.
 const DARK: [&str; 4] = ["sign-in", "security", "keys", "cli-request"];
 
-/// 15 January 2027, 10:30 UTC: pictures differ by what was changed, and not by the day.
+/// January 15, 2027, 10:30 UTC: screenshots differ only by changes of the pages, not by the date.
 const TIME: i64 = 1_800_009_000_000;
 
 #[tokio::main]
@@ -69,7 +69,7 @@ async fn main() {
     println!("the pictures are in {}", folder.display());
 }
 
-/// The whole page, also what would have to be scrolled to; with a dialog, what is seen.
+/// The whole page, including what requires scrolling; with a dialog, only the visible part.
 async fn picture(visit: &Visit) -> Vec<u8> {
     let script = "const page = document.documentElement;
         scrollTo(0, 0);

@@ -1,14 +1,14 @@
-//! The soak at full size, on the database of `TEST_DATABASE`: `--events`, `--clients`, `--kills` and `--seed` with a number each. Prints what it did and fails
-//! when anything is not as it has to be. With `edge` alone the load on the edge instead, with `attacks` alone what attackers do with connections.
+//! The full-size soak test, on the database of `TEST_DATABASE`, with the numeric options `--events`, `--clients`, `--kills` and `--seed`. Prints a
+//! summary and fails on any error. With `edge` it runs the load on the edge instead, with `attacks` the attacks on connections.
 //!
-//! The program is `updraft-control` beside this one, or what `UPDRAFT_CONTROL` names.
+//! The program is `updraft-control` next to this one, or the one in `UPDRAFT_CONTROL`.
 
 use std::process::ExitCode;
 
 use tests::load::{self, Size};
 use tests::soak::{Plan, attacks, run};
 
-/// What was asked for; nothing when that cannot be read. Cargo adds `--bench`.
+/// The requested run, or `None` if the arguments are invalid. Cargo adds `--bench`.
 fn plan() -> Option<Plan> {
     let mut plan = Plan { events: 200_000, clients: 5_000, kills: 20, seed: 1 };
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");

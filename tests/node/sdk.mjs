@@ -42,7 +42,7 @@ const commands = {
   },
   check: ({ client, package: current }) => settled((done) => clients.get(client).queryUpdateWithCurrentPackage(current, done)),
   async download({ url }) {
-    // As Android does: no encoding is welcome, and a length must be told.
+    // Like Android: no compression, and Content-Length is required.
     const answer = await fetch(url, { headers: { 'Accept-Encoding': 'identity' } });
     const bytes = Buffer.from(await answer.arrayBuffer());
     const files = unzip(bytes);

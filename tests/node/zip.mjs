@@ -1,5 +1,5 @@
-// An independent reading of a bundle: zip entries, their bytes and the package hash as devices compute it.
-// Written from the zip specification and the protocol's description, and sharing nothing with the service, so that the two can disagree.
+// An independent reader of bundles: ZIP entries, their bytes and the package hash as computed by devices.
+// Based on the ZIP specification and the protocol description alone, without code of the service, so that differences are detected.
 
 import { createHash } from 'node:crypto';
 import { crc32, inflateRawSync } from 'node:zlib';

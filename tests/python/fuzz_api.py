@@ -1,7 +1,7 @@
-"""Asks every operation of the OpenAPI document generated questions, once with each kind of credential, and checks each answer against the document.
+"""Sends generated requests to every operation of the OpenAPI document, with each kind of credential, and checks each response against the document.
 
-Usage: fuzz_api.py BASE_URL MAIL_FOLDER MINUTES [SEED]. MINUTES are for each kind; SEED makes the same choices again. Ends with 1 when an answer is
-not as documented, or when fewer than nine of ten operations were done at least once.
+Usage: fuzz_api.py BASE_URL MAIL_FOLDER MINUTES [SEED]. MINUTES apply to each kind of credential; SEED makes a run reproducible. Exits with 1
+if a response is not as documented, or if less than 90 % of the operations succeeded at least once.
 """
 
 import base64
@@ -29,19 +29,19 @@ from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-# What one operation is asked in a row; a kind's turn goes over all operations until its time is over.
+# The number of consecutive requests to an operation; a kind of credential cycles through all operations until its time is over.
 EXAMPLES = 10
 NEEDED = 0.9
-# Of every four turns of an operation one asks what does not fit the document: members of the wrong type, missing ones, bodies of another form.
+# Every fourth turn of an operation sends invalid requests: members of the wrong type, missing members, other bodies.
 WRONG = 0.25
-# Of its own: hypothesis sets the shared one back before each question.
+# Separate, since hypothesis resets the shared one before each request.
 CHANCE = random.Random()
 KINDS = ["nobody", "dashboard session", "CLI by browser", "CLI by device", "access key", "API key"]
 PASSWORD = "a long passphrase nobody guesses"
 
 
 class Service:
-    """The service under test, and what the questions need of it: an app with a release, keys, tokens of mails."""
+    """The service under test, and the data that requests need: an app with a release, keys, tokens in mails."""
 
     def __init__(self, base, mails):
         self.base, self.mails, self.credential, self.password = base, Path(mails), None, PASSWORD
@@ -63,10 +63,10 @@ class Service:
         return session.json()["accessKey"]
 
     def ask(self, method, path, **rest):
-        """What a dashboard session is answered; a new one when the old one has ended."""
+        """The response to a dashboard session, which is replaced when it has expired or was revoked."""
         for _ in range(2):
             answer = requests.request(method, self.base + path, headers={"Authorization": f"Bearer {self.session}"}, timeout=30, **rest)
-            # One whose last proof is too old gives no keys.
+            # A session that is not fresh cannot create keys.
             if answer.status_code != 401 and '"reauth_required"' not in answer.text:
                 break
             self.log_in()
@@ -78,14 +78,14 @@ class Service:
         self.ask("POST", "/v1/apps/fuzzed/deployments/Staging/releases", files=files)
 
     def make_way(self):
-        """One more release in Staging, of new contents, and no rollout under way in either deployment, whatever questions have left there."""
+        """Releases new contents in Staging, without unfinished rollouts in either deployment."""
         for deployment in ["Staging", "Production"]:
             with contextlib.suppress(requests.HTTPError):
                 self.ask("PATCH", f"/v1/apps/fuzzed/deployments/{deployment}/release", json={"packageInfo": {"isDisabled": True}})
         self.upload()
 
     def renew(self, kind):
-        """A fresh credential of this kind: the operations end, revoke and delete the one they are asked with, too."""
+        """A new credential of this kind, since operations may also revoke and delete the one they are called with."""
         if kind == "nobody":
             self.credential = None
         elif kind == "dashboard session":
@@ -101,7 +101,7 @@ class Service:
             self.credential = made["key"]
 
     def start(self, way):
-        """A CLI's request, and what it exchanges once that is approved; a browser's code is still missing."""
+        """A CLI's request, and the body of its exchange after the approval; the code of the browser flow is still missing."""
         body, path = {}, "/v1/auth/cli/device"
         if way == "browser":
             body, path = new_browser_login(verifier := uuid.uuid4().hex * 2), "/v1/auth/cli/authorizations"
@@ -113,7 +113,7 @@ class Service:
         return started, {"grantType": "device_code", "deviceCode": started["deviceCode"]}
 
     def approved(self, way):
-        """What an approved CLI exchanges."""
+        """The body of the exchange of an approved CLI."""
         started, grant = self.start(way)
         approved = self.ask("POST", f"/v1/cli/authorizations/{started['authorizationId']}/approve")
         if way == "browser":
@@ -121,13 +121,13 @@ class Service:
         return grant
 
     def let_in(self, way):
-        """What a CLI is answered in the end."""
+        """The response to a completed CLI login."""
         answer = requests.post(self.base + "/v1/auth/cli/token", json=self.approved(way), timeout=30)
         answer.raise_for_status()
         return answer.json()
 
     def mailed_token(self, address, page):
-        """The token that leads this address to a page of the dashboard; the newest, when there are several."""
+        """The newest token mailed to this address in a link to this page of the dashboard."""
         for _ in range(200):
             found = sorted(self.mails.glob("*.eml"), key=lambda file: file.stat().st_mtime, reverse=True)
             for file in found[:20]:
@@ -152,7 +152,7 @@ def new_browser_login(verifier):
 
 
 def lead(service, kind, case):
-    """Puts into a question what must be there for it to find something. Gives the credential to ask it with, where it is not that of the kind."""
+    """Fills in existing resources, so that a request can succeed. Returns the credential to use if it differs from the kind's."""
     path = case.operation.path
     if "/mfa" in path or "/auth/passkey" in path:
         credential = fuzz_factors.lead(service, case)
@@ -168,15 +168,15 @@ def lead(service, kind, case):
     elif "limit" in (case.query or {}) or "cursor" in (case.query or {}) or (case.method == "GET" and path.endswith("/releases")):
         case.query = {}
     elif path.endswith(("/promotions", "/rollbacks")):
-        # Something to promote that the destination does not have, and something to go back to.
+        # New contents to promote, and an earlier release to roll back to.
         service.make_way()
     if body is None:
         return None
     if path.startswith(("/v1/apps", "/v1/access-keys", "/v1/api-keys")):
-        # A session that is fresh needs no proof, but one that has no form is refused.
+        # A fresh session needs no proof, but a malformed one is refused.
         body.pop("stepUp", None)
     if asked == "DELETE /v1/account" and kind == "dashboard session":
-        # Of somebody who owns no apps, and whom nothing else needs.
+        # A user without apps, whom no other request needs.
         body["password"] = PASSWORD
         return service.session_of(service.newcomer(is_verified=True))
     if "eport" in path:
@@ -184,7 +184,7 @@ def lead(service, kind, case):
         body.update({names[0]: service.deployment_key, names[1]: "1.0.0", "label": "v1"})
     elif asked == "POST /v1/auth/verify-email":
         body["token"] = service.mailed_token(service.newcomer(), "verify-email")
-        # Now and then as it was generated: another password is refused.
+        # Sometimes unchanged: a wrong password is refused.
         if CHANCE.random() < 0.5:
             body["password"] = PASSWORD
     elif asked == "POST /v1/auth/reset-password":
@@ -223,7 +223,7 @@ def lead(service, kind, case):
     elif path.startswith("/v1/api-keys"):
         body.update({"name": "fuzzed", "scopes": ["read"], "expires_at": None})
     elif path.endswith("/release"):
-        # What a newest release that is for everybody lets be changed.
+        # Members that can change in a fully rolled out newest release.
         case.body = {"packageInfo": {"isMandatory": CHANCE.random() < 0.5, "description": f"{uuid.uuid4()}"}}
     elif path.endswith("/promotions"):
         case.body = {"destination": "Production"}
@@ -241,7 +241,7 @@ def name_things(service, case):
 
 def named(service, method, path, name):
     if name == "email":
-        # Somebody new, whom most operations want to have a role already.
+        # A new user; most operations require an existing role.
         address = service.newcomer(is_verified=True)
         if method != "POST":
             service.ask("POST", f"/v1/apps/fuzzed/collaborators/{address}")
@@ -280,7 +280,7 @@ def fuzz(service, kind, operation, done, failures):
         try:
             questions, is_wrong = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE), True
         except SkipTest:
-            # It takes nothing that could be wrong.
+            # It has no input that could be invalid.
             pass
 
     @seed(CHANCE.randrange(1 << 32))
@@ -288,10 +288,10 @@ def fuzz(service, kind, operation, done, failures):
               verbosity=Verbosity.quiet)
     @given(case=questions)
     def ask(case):
-        # Every other question is as it was generated: most of those are refused, and the refusals are judged like all else.
+        # Every second request is sent as generated: most are refused, and the refusals are checked, too.
         credential = None
         if is_wrong:
-            # A path that is made up may be another operation's.
+            # A generated path may belong to another operation.
             name_things(service, case)
         elif CHANCE.random() < 0.5:
             credential = lead(service, kind, case)
@@ -310,7 +310,7 @@ def fuzz(service, kind, operation, done, failures):
     try:
         ask()
     except Unsatisfiable:
-        # Some operations take nothing that could be wrong.
+        # Some operations have no input that could be invalid.
         if not is_wrong:
             raise
 

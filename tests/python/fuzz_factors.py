@@ -1,4 +1,4 @@
-"""Second factors for generated questions: people with an authenticator app and a passkey, whose codes and signatures need nothing but the standard library."""
+"""Second factors for generated requests: users with an authenticator app and a passkey, implemented with the standard library alone."""
 
 import base64
 import hashlib
@@ -11,8 +11,8 @@ import time
 import requests
 
 ORIGIN_OF = "http://localhost:{port}"
-# The base point of P-256 and its order: the public key of the private key 1, with which signing takes an addition (FIPS 186-5, section 6.4.1, with
-# the number 1 also where a random one should be).
+# The base point of P-256 and its order: the public key of the private key 1, with which signing is an addition (FIPS 186-5, section 6.4.1, also
+# with 1 as the per-message secret).
 X = 0x6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296
 Y = 0x4FE342E2FE1A7F9B8EE7EB4A7C0F9E162BCE33576B315ECECBB6406837BF51F5
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -24,7 +24,7 @@ def base64url(data):
 
 
 def code(secret, steps=0):
-    """The authenticator app's code (RFC 6238), so many steps from now."""
+    """The authenticator app's code (RFC 6238), this many steps from now."""
     step = struct.pack(">Q", int(time.time()) // 30 + steps)
     digest = hmac.digest(base64.b32decode(secret), step, "sha1")
     place = digest[19] & 15
@@ -32,7 +32,7 @@ def code(secret, steps=0):
 
 
 class Holder:
-    """Somebody with an account, a dashboard session and, once enrolled, second factors."""
+    """A user with an account, a dashboard session and, once enrolled, second factors."""
 
     def __init__(self, service):
         self.service, self.credential_id, self.counter = service, os.urandom(16), 0
@@ -59,7 +59,7 @@ class Holder:
     def enrol_totp(self):
         secret = self.set_up()
         self.post("/v1/mfa/totp/confirm", {"code": code(secret), "stepUp": self.proof()}, self.session)
-        # The code of this step has been used, that of the next one may come already.
+        # The code of this step was used, that of the next one is already valid.
         self.next_code = code(secret, 1)
         return self
 
@@ -101,13 +101,13 @@ class Holder:
 
 
 def der(number):
-    """An integer that is not negative, as ASN.1 writes it."""
+    """A non-negative integer in ASN.1."""
     data = number.to_bytes(number.bit_length() // 8 + 1, "big")
     return b"\x02" + bytes([len(data)]) + data
 
 
 def lead(service, case):
-    """Puts into a question about second factors what must be there for it to find something. Gives the credential that it is to be asked with."""
+    """Fills in existing second factors, so that a request can succeed. Returns the credential to use."""
     asked = f"{case.method} {case.operation.path}"
     body = case.body if isinstance(case.body, dict) else {}
     holder = Holder(service)
@@ -136,7 +136,7 @@ def lead(service, case):
             body["stepUp"] = holder.proof()
     if case.method != "GET" and body:
         case.body = body
-        # A question whose body was none at first has no type either.
+        # A request generated without a body has no content type.
         case.media_type = "application/json"
     return holder.session
 

@@ -1,13 +1,13 @@
-"""A mail server (aiosmtpd) that a test makes fail at any stage. Reads commands, one JSON object per line, from standard input, and prints what
-happened, one JSON object per line, to standard output. Ends with its standard input.
+"""A mail server (aiosmtpd) that can fail at any stage on demand. Reads commands, one JSON object per line, from standard input, and prints events,
+one JSON object per line, to standard output. Exits when standard input is closed.
 
 Its first line gives the options: {"tls": "off" | "starttls" | "implicit", "certificate": path, "key": path, "user": name, "password": word}.
 Each later line replaces the faults: {"faults": [{"stage": S, "do": D, "answer": text, "to": part of the recipient's address}]}
   stages: connection, EHLO, STARTTLS, AUTH, MAIL, RCPT, DATA, content
-  refuse  gives the answer in place of its own; at `content`, after the whole mail
-  drop    cuts the connection; at `content`, in the middle of the mail
-  stall   says nothing until the faults are replaced, then cuts the connection
-  lose    takes the mail and cuts the connection in place of the answer; at `content` only
+  refuse  sends the answer instead of its own; at `content`, after the whole mail
+  drop    closes the connection; at `content`, in the middle of the mail
+  stall   sends nothing until the faults are replaced, then closes the connection
+  lose    accepts the mail and closes the connection without an answer; at `content` only
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class Server(SMTP):
             await super()._handle_client()
 
     async def fails(self, stage, to=""):
-        """Does what the fault of this stage says; false when there is none."""
+        """Applies the fault of this stage; false if there is none."""
         fault = fault_at(stage, to)
         if fault is None:
             return False
@@ -71,7 +71,7 @@ class Server(SMTP):
         if fault["do"] == "stall":
             await replaced.wait()
         self.transport.abort()
-        # This coroutine is cancelled when the connection's end is noticed.
+        # This coroutine is canceled when the connection is closed.
         await asyncio.Event().wait()
 
     async def smtp_EHLO(self, hostname):

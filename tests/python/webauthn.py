@@ -1,10 +1,10 @@
-"""A second implementation of WebAuthn (fido2), for both ends: the client and authenticator that a server's options are given to, and the server that
-an authenticator's responses are given to. Reads one JSON object per line from standard input and prints one per line; ends with its standard input.
+"""A second implementation of WebAuthn (fido2), client and server: a client and authenticator for our server's options, and a server for our
+authenticator's responses. Reads one JSON object per line from standard input and prints one per line; exits when standard input is closed.
 
-  {"do": "create" | "get", "origin": O, "options": {...}}   fido2's client makes a passkey, or asserts one, on the soft key below: {"response": {...}}
+  {"do": "create" | "get", "origin": O, "options": {...}}   fido2's client creates or asserts a passkey with the soft key below: {"response": {...}}
   {"do": "registered", "origin": O, "options": {...}, "response": {...}}   fido2's server verifies: {"credential": hex, "flags": n, "counter": n}
   {"do": "asserted", "origin": O, "options": {...}, "response": {...}, "credential": hex}   the same for an assertion: {"flags": n, "counter": n}
-What is refused is answered {"refused": text}.
+A refusal is {"refused": text}.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ ERR, FLAG = CtapError.ERR, AuthenticatorData.FLAG
 
 
 class SoftKey(CtapDevice):
-    """An authenticator that fido2 speaks CTAP2 to: resident keys, user verification of its own, a counter for all."""
+    """A CTAP2 authenticator for fido2: resident keys, built-in user verification, a global counter."""
 
     capabilities = 0x04  # CBOR
 

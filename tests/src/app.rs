@@ -1,4 +1,4 @@
-//! A control plane in the test's own process: bound to port 0 before it is spawned, with a fresh database, a fresh folder and a clock that tests move.
+//! A control plane in the test's own process: bound to port 0 before it is spawned, with a fresh database, a fresh folder and a test clock.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,11 +15,11 @@ use crate::database::TestDatabase;
 use crate::elsewhere::Elsewhere;
 use crate::people::PASSWORD_HASH;
 
-/// The secrets of the tests; the edge is given the same.
+/// The edge secret in tests, shared with the edge.
 pub const EDGE_SECRET: &str = "edge-secret-of-the-tests-0123456789abcdef";
-/// Signs bundle addresses in tests.
+/// Signs download URLs in tests.
 pub const DOWNLOAD_SECRET: &str = "download-secret-of-the-tests-0123456789ab";
-/// Encrypts in tests.
+/// The encryption key in tests.
 const ENCRYPTION_KEY: &str = "t1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 /// How a test's server differs from the default.
@@ -27,16 +27,16 @@ const ENCRYPTION_KEY: &str = "t1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 pub struct Options {
     /// Settings by their full names, such as `UPDRAFT_BASE_URL`.
     pub settings: BTreeMap<String, String>,
-    /// The address to listen on; a free port of the loopback address when not given.
+    /// The address to listen on; defaults to a free port on loopback.
     pub listen: Option<SocketAddr>,
-    /// Whether clients seem to be on other machines, as [`Elsewhere`] has it.
+    /// Whether clients appear to be on other machines, see [`Elsewhere`].
     pub is_elsewhere: bool,
-    /// The machine's clock instead of one that stands still: for tests in which another program takes part.
+    /// The machine's clock instead of a test clock: for tests with another program.
     pub has_machine_clock: bool,
 }
 
 impl Options {
-    /// With one more setting; the name is without the prefix.
+    /// Adds a setting; the name is without the prefix.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.settings.insert(format!("UPDRAFT_{name}"), value.into());
@@ -47,11 +47,11 @@ impl Options {
 /// A server under test.
 #[derive(Debug)]
 pub struct TestApp {
-    /// Its address, without a trailing slash.
+    /// Its URL, without a trailing slash.
     pub base: String,
-    /// Where a self-hosted edge finds its bindings, `HOST:PORT`; with the setting `BINDINGS_LISTEN` only, whose port may be 0.
+    /// The address of the bindings for a self-hosted edge, `HOST:PORT`; only with the setting `BINDINGS_LISTEN`, whose port may be 0.
     pub bindings: Option<String>,
-    /// Its clock, unless it has the machine's.
+    /// Its clock, unless it uses the machine's.
     pub clock: TestClock,
     options: Options,
     running: Option<Running>,
@@ -65,7 +65,7 @@ impl TestApp {
         Self::spawn_with(Options::default()).await
     }
 
-    /// A server with other settings. Its clock starts at the machine's time, since the edge has that.
+    /// A server with other settings. Its clock starts at the machine's time, since the edge uses that.
     pub async fn spawn_with(options: Options) -> Self {
         let database = TestDatabase::create().await;
         let folder = TempDir::new().unwrap();
@@ -75,7 +75,7 @@ impl TestApp {
         app
     }
 
-    /// Starts the server, again after [`TestApp::stop`] on the same address.
+    /// Starts the server; after [`TestApp::stop`] on the same address.
     pub async fn start(&mut self) {
         assert!(self.running.is_none(), "the server is running");
         let listener = TcpListener::bind(self.options.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)))).await.unwrap();
@@ -88,7 +88,7 @@ impl TestApp {
             None => None,
         };
         if let Some(bindings) = &bindings {
-            // As with the main address: the next start has the same.
+            // Like the main address: the next start uses the same.
             let address = bindings.local_addr().unwrap().to_string();
             self.configure("BINDINGS_LISTEN", &address);
             self.bindings = Some(address);
@@ -103,12 +103,12 @@ impl TestApp {
         self.running = Some(running);
     }
 
-    /// Stops the server in order; the database and the folder stay.
+    /// Shuts the server down; the database and the folder are kept.
     pub async fn stop(&mut self) {
         self.running.take().expect("the server is running").stop().await.unwrap();
     }
 
-    /// The settings that the server has, by their full names: for a second server, or the program, on the same database.
+    /// The server's settings by their full names: for a second server, or the program, on the same database.
     pub fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::from([
             ("UPDRAFT_DATA_DIR".to_owned(), self.folder.path().display().to_string()),
@@ -127,7 +127,7 @@ impl TestApp {
         self.options.settings.insert(format!("UPDRAFT_{name}"), value.to_owned());
     }
 
-    /// The state behind the server's handlers.
+    /// The state of the server's handlers.
     pub fn state(&self) -> AppState {
         self.running.as_ref().expect("the server is running").state().clone()
     }
@@ -147,7 +147,7 @@ impl TestApp {
         Client::new(&self.base, None)
     }
 
-    /// A client of a new account `<name>@example.com` with a fresh named access key. Its password is [`crate::people::PASSWORD`].
+    /// A client of a new account `<name>@example.com` with a new access key. Its password is [`crate::people::PASSWORD`].
     pub async fn sign_up(&self, name: &str) -> Client {
         Client::new(&self.base, Some(self.access_key(name, testing::ACCESS_KEY_TTL).await))
     }

@@ -1,24 +1,24 @@
-//! Zip archives byte by byte: what either header of an entry says is independent of the truth.
+//! ZIP archives built byte by byte, with headers that may be wrong.
 
 use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-/// What both headers of an entry say.
+/// The fields that both headers of an entry have.
 #[derive(Clone, Debug)]
 pub struct Header {
     /// The name's bytes.
     pub name: Vec<u8>,
-    /// The general purpose bits.
+    /// The general purpose bit flags.
     pub flags: u16,
     /// 8: deflated, 0: stored.
     pub method: u16,
     /// The checksum of the data.
     pub crc32: u32,
-    /// Bytes in the archive.
+    /// The compressed size.
     pub compressed: u32,
-    /// Bytes outside.
+    /// The uncompressed size.
     pub uncompressed: u32,
 }
 
@@ -29,24 +29,24 @@ pub struct Entry {
     pub local: Header,
     /// The header in the directory.
     pub central: Header,
-    /// The data as it lies in the archive.
+    /// The data as stored in the archive.
     pub body: Vec<u8>,
-    /// What follows the data: a descriptor, or bytes that belong to nothing.
+    /// Bytes after the data: a descriptor, or unrelated bytes.
     pub after: Vec<u8>,
-    /// The attributes, a unix mode in the upper half.
+    /// The attributes, with a Unix mode in the upper half.
     pub attributes: u32,
-    /// How far the directory is off from where the local header is.
+    /// The error in the directory's offset of the local header.
     pub shift: i32,
 }
 
-/// A sound, deflated entry.
+/// A valid, deflated entry.
 pub fn deflated(name: &str, data: &[u8]) -> Entry {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(data).unwrap();
     entry(name, data, 8, encoder.finish().unwrap())
 }
 
-/// A sound, stored entry.
+/// A valid, stored entry.
 pub fn stored(name: &str, data: &[u8]) -> Entry {
     entry(name, data, 0, data.to_vec())
 }
@@ -64,7 +64,7 @@ fn entry(name: &str, data: &[u8], method: u16, body: Vec<u8>) -> Entry {
 }
 
 impl Entry {
-    /// Changes both headers alike.
+    /// Changes both headers.
     #[must_use]
     pub fn both(mut self, change: impl Fn(&mut Header)) -> Self {
         change(&mut self.local);
@@ -90,7 +90,7 @@ pub fn archive(entries: &[Entry]) -> Vec<u8> {
         bytes.extend(&entry.local.name);
         bytes.extend(&entry.body);
         bytes.extend(&entry.after);
-        // Made on unix, so that the attributes are a mode.
+        // Created on Unix, so that the attributes are a mode.
         directory.extend(b"PK\x01\x02\x14\x03\x14\x00");
         put(&mut directory, &entry.central);
         // No comment, first disk, no internal attributes.

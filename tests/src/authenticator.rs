@@ -1,7 +1,7 @@
-//! A soft authenticator and the browser before it: passkeys made and asserted as Web Authentication level 3 has it (sections 5.1.3, 5.1.4, 6.1, 6.5),
-//! resident, on P-256, with `none` attestation. And every lie that a server must see through.
+//! A soft authenticator with its browser: passkeys are created and asserted as in Web Authentication level 3 (sections 5.1.3, 5.1.4, 6.1, 6.5),
+//! resident, on P-256, with `none` attestation. It can also create every forgery that a server must detect.
 //!
-//! A copy of an authenticator has the same keys and a counter of its own, as a stolen one would.
+//! A copy of an authenticator has the same keys and its own counter, like a stolen one.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -19,10 +19,10 @@ const ELIGIBLE: u8 = 0x08;
 const BACKED_UP: u8 = 0x10;
 const ATTESTED: u8 = 0x40;
 
-/// ECDSA on P-256 with SHA-256, as COSE numbers it.
+/// ECDSA on P-256 with SHA-256, by its COSE number.
 const ES256: i64 = -7;
 
-/// An authenticator in a browser that shows one origin.
+/// An authenticator in a browser with one origin.
 #[derive(Clone, Debug)]
 pub struct Authenticator {
     origin: String,
@@ -40,7 +40,7 @@ struct Passkey {
     counter: u32,
 }
 
-/// What a response says, before it is signed.
+/// The contents of a response, before it is signed.
 struct Claims<'a> {
     ceremony: &'a str,
     challenge: String,
@@ -53,54 +53,54 @@ struct Claims<'a> {
 }
 
 impl Authenticator {
-    /// One whose passkeys stay with it, and that counts.
+    /// A device-bound authenticator with a signature counter.
     pub fn new(origin: &str) -> Self {
         Self { origin: origin.to_owned(), is_synced: false, is_backed_up: false, passkeys: Vec::new() }
     }
 
-    /// One whose passkeys can be on several devices, so that it does not count. They are backed up until told otherwise.
+    /// A synced authenticator without a signature counter. Its passkeys are backed up until changed.
     pub fn synced(origin: &str) -> Self {
         Self { is_synced: true, is_backed_up: true, ..Self::new(origin) }
     }
 
-    /// Whether the passkeys of one that syncs are backed up from now on.
+    /// Changes whether the passkeys of a synced authenticator are backed up.
     pub fn set_backed_up(&mut self, is_backed_up: bool) {
-        assert!(self.is_synced, "its passkeys stay with it");
+        assert!(self.is_synced, "its passkeys are device-bound");
         self.is_backed_up = is_backed_up;
     }
 
-    /// The id of the newest passkey, in base64url.
+    /// The ID of the newest passkey, in base64url.
     pub fn id(&self) -> String {
         URL_SAFE_NO_PAD.encode(&self.newest().id)
     }
 
-    /// Whom the newest passkey belongs to, in base64url.
+    /// The user handle of the newest passkey, in base64url.
     pub fn user(&self) -> String {
         URL_SAFE_NO_PAD.encode(&self.newest().user)
     }
 
-    /// Whether it has a passkey that these options of a registration exclude: then a browser makes no other.
+    /// Whether it has a passkey excluded by these registration options: then a browser creates no other.
     pub fn is_excluded(&self, options: &Value) -> bool {
         let excluded = ids(&options["excludeCredentials"]);
         self.passkeys.iter().any(|passkey| excluded.contains(&passkey.id))
     }
 
-    /// Makes a passkey by these options, and gives the browser's response.
+    /// Creates a passkey with these options, and returns the browser's response.
     pub fn register(&mut self, options: &Value) -> Value {
         self.make(options, None)
     }
 
-    /// The same with a lie in it.
+    /// The same with a forgery.
     pub fn register_but(&mut self, options: &Value, lie: &Lie) -> Value {
         self.make(options, Some(lie))
     }
 
-    /// Asserts the newest passkey that these options allow.
+    /// Asserts the newest passkey allowed by these options.
     pub fn assert(&mut self, options: &Value) -> Value {
         self.sign(options, None)
     }
 
-    /// The same with a lie in it.
+    /// The same with a forgery.
     pub fn assert_but(&mut self, options: &Value, lie: &Lie) -> Value {
         self.sign(options, Some(lie))
     }
@@ -111,8 +111,8 @@ impl Authenticator {
 
     fn make(&mut self, options: &Value, lie: Option<&Lie>) -> Value {
         let rp_id = text(&options["rp"]["id"]);
-        self.check_rp_id(&rp_id);
-        assert!(!self.is_excluded(options), "the options exclude what is here: {options}");
+        self.judge_rp_id(&rp_id);
+        assert!(!self.is_excluded(options), "the options exclude an existing passkey: {options}");
         let selection = &options["authenticatorSelection"];
         assert_eq!((text(&selection["residentKey"]).as_str(), text(&selection["userVerification"]).as_str()), ("required", "required"));
         let parameters = options["pubKeyCredParams"].as_array().expect("algorithms");
@@ -168,7 +168,7 @@ impl Authenticator {
         let key = if lie == Some(&Lie::OtherKey) { &other } else { &passkey.key };
         let mut signature = signature(key, &[&data[..], &Sha256::digest(&client_data)[..]].concat());
         if lie == Some(&Lie::FlippedBit) {
-            // The last byte is of the number s, so that the encoding stays sound.
+            // The last byte belongs to the number s, so that the encoding stays valid.
             *signature.last_mut().expect("a signature") ^= 1;
         }
         let (id, user) = match lie {
@@ -187,15 +187,15 @@ impl Authenticator {
         credential(&id, &response)
     }
 
-    /// A browser lets an origin speak for its own host and what that is below of.
-    fn check_rp_id(&self, rp_id: &str) {
+    /// A browser allows an origin's host and its parent domains as RP ID.
+    fn judge_rp_id(&self, rp_id: &str) {
         let host = self.origin.split_once("://").expect("an origin").1.split(':').next().unwrap_or_default();
-        assert!(host == rp_id || host.ends_with(&format!(".{rp_id}")), "{} may not speak for {rp_id}", self.origin);
+        assert!(host == rp_id || host.ends_with(&format!(".{rp_id}")), "{} must not use the RP ID {rp_id}", self.origin);
     }
 
     fn claims<'a>(&'a self, ceremony: &'a str, options: &Value, passkey: &'a Passkey) -> Claims<'a> {
         let challenge = bytes(&options["challenge"]);
-        assert!(challenge.len() >= 16, "a challenge that can be guessed: {options}");
+        assert!(challenge.len() >= 16, "the challenge is too short: {options}");
         let mut flags = PRESENT | VERIFIED;
         if self.is_synced {
             flags |= ELIGIBLE;
@@ -220,7 +220,7 @@ impl Claims<'_> {
         data.to_string().into_bytes()
     }
 
-    /// The authenticator data (section 6.1) without what was attested.
+    /// The authenticator data (section 6.1) without attested credential data.
     fn data(&self) -> Vec<u8> {
         [&Sha256::digest(self.rp_id)[..], &[self.flags], &self.counter.to_be_bytes()].concat()
     }
@@ -245,7 +245,7 @@ fn tell(claims: &mut Claims<'_>, lie: Option<&Lie>) {
     }
 }
 
-/// A response of either ceremony in its JSON form (sections 5.1.3 and 5.1.4: `toJSON`).
+/// A response of either ceremony as JSON (sections 5.1.3 and 5.1.4: `toJSON`).
 fn credential(id: &[u8], response: &Value) -> Value {
     let id = URL_SAFE_NO_PAD.encode(id);
     json!({
@@ -266,7 +266,7 @@ fn signature(key: &[u8], message: &[u8]) -> Vec<u8> {
     key_pair(key).sign(&SystemRandom::new(), message).expect("a signature").as_ref().to_vec()
 }
 
-/// The public key as COSE has it (RFC 9053, section 7.1.1), in CBOR: `{1: 2, 3: -7, -1: 1, -2: x, -3: y}`.
+/// The COSE public key (RFC 9053, section 7.1.1) in CBOR: `{1: 2, 3: -7, -1: 1, -2: x, -3: y}`.
 fn cose_key(key: &[u8], lie: Option<&Lie>) -> Vec<u8> {
     let pair = key_pair(key);
     // 0x04, x, y.
@@ -275,7 +275,7 @@ fn cose_key(key: &[u8], lie: Option<&Lie>) -> Vec<u8> {
         Some(Lie::Algorithm(algorithm)) => *algorithm,
         _ => -7,
     };
-    assert!((-24..0).contains(&algorithm), "one byte in CBOR");
+    assert!((-24..0).contains(&algorithm), "one CBOR byte");
     let algorithm = 0x20 | (-1 - algorithm).unsigned_abs();
     [&[0xa5, 0x01, 0x02, 0x03, algorithm, 0x20, 0x01, 0x21, 0x58, 0x20], x, &[0x22, 0x58, 0x20], y].concat()
 }
@@ -284,20 +284,20 @@ fn cose_key(key: &[u8], lie: Option<&Lie>) -> Vec<u8> {
 fn attestation(data: &[u8]) -> Vec<u8> {
     let head = match u8::try_from(data.len()) {
         Ok(length) => vec![0x58, length],
-        Err(_) => [&[0x59][..], &u16::try_from(data.len()).expect("data of less than 64 KiB").to_be_bytes()].concat(),
+        Err(_) => [&[0x59][..], &u16::try_from(data.len()).expect("less than 64 KiB of data").to_be_bytes()].concat(),
     };
     [b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData", &head[..], data].concat()
 }
 
 fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_else(|| panic!("a text, not {value}")).to_owned()
+    value.as_str().unwrap_or_else(|| panic!("expected a text, not {value}")).to_owned()
 }
 
 fn bytes(value: &Value) -> Vec<u8> {
-    URL_SAFE_NO_PAD.decode(text(value)).unwrap_or_else(|error| panic!("base64url, not {value}: {error}"))
+    URL_SAFE_NO_PAD.decode(text(value)).unwrap_or_else(|error| panic!("expected base64url, not {value}: {error}"))
 }
 
-/// The ids of a list of credentials that may be missing.
+/// The IDs in an optional list of credentials.
 fn ids(list: &Value) -> Vec<Vec<u8>> {
     list.as_array().into_iter().flatten().map(|credential| bytes(&credential["id"])).collect()
 }

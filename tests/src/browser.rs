@@ -1,4 +1,4 @@
-//! A real browser with a profile of its own: Chromium without a window, driven through chromedriver. It reaches this machine and nothing else.
+//! A real browser with its own profile: headless Chromium, driven through chromedriver. It has access to this machine only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,18 +20,18 @@ use xtask::paths;
 use crate::output::Output;
 use crate::wait::eventually;
 
-/// A browser with one window; it ends with this value.
+/// A browser with one window; dropping it closes the browser.
 #[derive(Debug)]
 pub struct Browser {
-    /// Its window, for everything that `WebDriver` can do.
+    /// Its window, for everything that `WebDriver` supports.
     pub window: Client,
     output: Output,
-    // In this order: the browser ends before its profile goes.
+    // In this order: the browser closes before its profile is deleted.
     _driver: Leashed,
     folder: TempDir,
 }
 
-/// A command of `WebDriver`, or of chromedriver, by its place under the session.
+/// A command of `WebDriver` or chromedriver, by its path in the session.
 #[derive(Debug)]
 struct Command {
     path: String,
@@ -54,15 +54,15 @@ impl WebDriverCompatibleCommand for Command {
 impl Browser {
     /// Starts a browser on an empty page.
     pub async fn start() -> Self {
-        let found = paths::browser().expect("chromium and chromedriver are on PATH: as root, `cargo xtask test` installs them");
+        let found = paths::browser().expect("chromium and chromedriver must be on PATH: as root, `cargo xtask test` installs them");
         let folder = TempDir::new().unwrap();
         let log = folder.path().join("chromedriver.log");
         let (driver, output, port) = loop {
             let mut command = leash::command(&found.driver, StopBy::Terminate);
-            // What Chromium says comes with what the driver prints; what the driver does is in a file, as it is too much to keep.
+            // Chromium's output is mixed with the driver's; the driver's log is in a file, since it is too long to keep.
             command.args(["--port=0", "--enable-chrome-logs", "--verbose"]).arg(format!("--log-path={}", log.display()));
             command.current_dir(folder.path());
-            // What Chromium keeps beside its profile, such as the certificates that it trusts, is the test's own too.
+            // Files that Chromium stores outside its profile, such as trusted certificates, also belong to the test.
             command.env("HOME", folder.path()).env("TMPDIR", folder.path());
             for name in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"] {
                 command.env_remove(name);
@@ -70,12 +70,12 @@ impl Browser {
             let output = Output::default();
             let lines = output.clone();
             let driver = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
-            let port = eventually("chromedriver says its port", async || {
+            let port = eventually("chromedriver prints its port", async || {
                 let lines = output.lines();
                 lines.iter().find_map(|line| port_in(line)).ok_or_else(|| lines.join("\n"))
             })
             .await;
-            // It takes a free port of IPv6, then the same of IPv4, and ends when another program has that one.
+            // It takes a free IPv6 port, then the same IPv4 port, and exits if that is in use.
             if let Port::Number(port) = port {
                 break (driver, output, port);
             }
@@ -90,27 +90,27 @@ impl Browser {
         Self { window, output, _driver: driver, folder }
     }
 
-    /// Runs the body of a function in the page, waits for the promise that it returns, if it does, and gives the value.
+    /// Runs a function body in the page, awaits a returned promise, and returns the value.
     pub async fn run(&self, script: &str, arguments: &[Value]) -> Value {
         self.window.execute(script, arguments.to_vec()).await.unwrap_or_else(|error| panic!("{error}\n{script}"))
     }
 
-    /// A command by its place under the session: POST with a body, else GET. Fails with what the driver says.
+    /// A command by its path in the session: POST with a body, otherwise GET. Fails with the driver's error.
     pub async fn command(&self, path: &str, body: Option<Value>) -> Result<Value, String> {
         self.window.issue_cmd(Command { path: path.to_owned(), body }).await.map_err(|error| format!("{path}: {error}"))
     }
 
-    /// A command of Chromium's own, by the name that its `DevTools` protocol gives it.
+    /// A `DevTools` command of Chromium, by its protocol name.
     pub async fn chromium(&self, name: &str, parameters: Value) -> Value {
         self.command("goog/cdp/execute", Some(json!({ "cmd": name, "params": parameters }))).await.unwrap()
     }
 
-    /// What a log of this kind (`browser`: the console; `performance`: what the network did) has had since it was read last.
+    /// New entries of a log of this kind (`browser`: the console; `performance`: network events).
     pub async fn log(&self, kind: &str) -> Vec<Value> {
         self.command("se/log", Some(json!({ "type": kind }))).await.unwrap().as_array().unwrap().clone()
     }
 
-    /// The folder that downloads come into.
+    /// The downloads folder.
     pub fn downloads(&self) -> PathBuf {
         self.folder.path().join("downloads")
     }
@@ -124,14 +124,14 @@ impl Drop for Browser {
     }
 }
 
-/// What chromedriver says of the port that it wants.
+/// What chromedriver logs about its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Port {
     Number(u16),
     Taken,
 }
 
-/// The same, from the line in which it says so.
+/// Parses that log line.
 fn port_in(line: &str) -> Option<Port> {
     if line.contains("port not available") {
         return Some(Port::Taken);
@@ -146,9 +146,9 @@ fn capabilities(program: &Path, folder: &Path) -> Value {
         profile.as_str(),
         "--no-first-run",
         "--disable-gpu",
-        // Containers give it 64 MB, which is too little.
+        // Containers limit it to 64 MB, which is too little.
         "--disable-dev-shm-usage",
-        // Everything that a browser asks its maker for; and if something is forgotten here, no name but this machine's is found.
+        // All requests to the browser's vendor; anything missing here cannot resolve names other than this machine's.
         "--disable-background-networking",
         "--disable-component-update",
         "--disable-default-apps",
@@ -171,12 +171,12 @@ fn capabilities(program: &Path, folder: &Path) -> Value {
     })
 }
 
-/// Serves an empty page on a port of its own, which makes it an origin of its own, and gives its address; it ends with the test's runtime.
+/// Serves an empty page on its own port, and therefore its own origin, and returns its URL; it stops with the test's runtime.
 pub async fn empty_page() -> String {
     serve(Router::new().fallback(async || Html("<!doctype html><title>empty</title>"))).await
 }
 
-/// The same with answers without a content: a browser that is led there stays where it is.
+/// The same with empty responses: a browser navigated there stays where it is.
 pub async fn silent_page() -> String {
     serve(Router::new().fallback(async || StatusCode::NO_CONTENT)).await
 }

@@ -1,4 +1,4 @@
-//! Bundles as tools make them: zips of files.
+//! Bundles as tools create them: zips of files.
 
 use std::io::{Cursor, Write};
 

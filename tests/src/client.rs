@@ -1,4 +1,4 @@
-//! A client of the service and what it was answered.
+//! A client of the service, and its responses.
 
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::multipart::{Form, Part};
@@ -16,10 +16,10 @@ pub struct Client {
     address: Option<String>,
 }
 
-/// An answer, read whole.
+/// A response, read completely.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// What was asked, for messages.
+    /// The request, for messages.
     pub asked: String,
     /// The status.
     pub status: StatusCode,
@@ -30,14 +30,14 @@ pub struct Answer {
 }
 
 impl Client {
-    /// A client of the service at `base`, an address without a trailing slash. Redirects are answers like any other.
+    /// A client of the service at `base`, a URL without a trailing slash. Redirects are not followed.
     pub fn new(base: &str, token: Option<String>) -> Self {
         control::testing::server::install_crypto();
         let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         Self { http, base: base.to_owned(), token, address: None }
     }
 
-    /// The same caller at another address, such as the edge's.
+    /// The same client for another URL, such as the edge's.
     #[must_use]
     pub fn at(&self, base: &str) -> Self {
         Self { base: base.to_owned(), ..self.clone() }
@@ -49,7 +49,7 @@ impl Client {
         Self { token, ..self.clone() }
     }
 
-    /// The same client at another network address, as a proxy tells it: for servers that trust 127.0.0.1 as one.
+    /// The same client from another network address, forwarded as by a proxy: for servers that trust 127.0.0.1.
     #[must_use]
     pub fn from(&self, address: &str) -> Self {
         Self { address: Some(address.to_owned()), ..self.clone() }
@@ -72,7 +72,7 @@ impl Client {
         }
     }
 
-    /// Sends a request and reads the answer.
+    /// Sends a request and reads the response.
     pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
         let request = request.build().unwrap();
         let asked = format!("{} {}", request.method(), request.url());
@@ -88,12 +88,12 @@ impl Client {
         self.send(self.request(Method::GET, path)).await
     }
 
-    /// POST of JSON.
+    /// POST with JSON.
     pub async fn post(&self, path: &str, body: Value) -> Answer {
         self.send(self.request(Method::POST, path).json(&body)).await
     }
 
-    /// PATCH of JSON.
+    /// PATCH with JSON.
     pub async fn patch(&self, path: &str, body: Value) -> Answer {
         self.send(self.request(Method::PATCH, path).json(&body)).await
     }
@@ -103,7 +103,7 @@ impl Client {
         self.send(self.request(Method::DELETE, path)).await
     }
 
-    /// DELETE with a body of JSON.
+    /// DELETE with JSON.
     pub async fn delete_with(&self, path: &str, body: Value) -> Answer {
         self.send(self.request(Method::DELETE, path).json(&body)).await
     }
@@ -117,7 +117,7 @@ impl Client {
         self.send(self.request(Method::POST, &path).multipart(form)).await
     }
 
-    /// Makes an app and gives the keys of its deployments Production and Staging.
+    /// Creates an app and returns the keys of its deployments Production and Staging.
     pub async fn create_app(&self, name: &str) -> (String, String) {
         self.post("/v1/apps", serde_json::json!({ "name": name })).await.assert(201);
         (self.deployment_key(name, "Production").await, self.deployment_key(name, "Staging").await)
@@ -136,14 +136,14 @@ impl Client {
 }
 
 impl Answer {
-    /// Expects a status and gives the JSON body, or null when there is none.
+    /// Expects a status and returns the JSON body, or null without one.
     #[track_caller]
     pub fn assert(&self, status: u16) -> Value {
         assert_eq!(self.status.as_u16(), status, "{}: {}", self.asked, self.text());
         if self.body.is_empty() { Value::Null } else { self.json() }
     }
 
-    /// Expects a refusal in the envelope and gives its text.
+    /// Expects a refusal with the standard envelope and returns its text.
     #[track_caller]
     pub fn refused(&self, status: u16) -> String {
         let body = self.assert(status);
@@ -152,7 +152,7 @@ impl Answer {
         body["error"].as_str().unwrap_or_else(|| panic!("{}: no error text: {}", self.asked, self.text())).to_owned()
     }
 
-    /// Expects a refusal in the envelope with this code, or without one.
+    /// Expects a refusal with the standard envelope and this code, or no code.
     #[track_caller]
     pub fn refused_with(&self, status: u16, code: Option<&str>) {
         self.refused(status);
@@ -170,7 +170,7 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// A header that must be there.
+    /// A required header.
     #[track_caller]
     pub fn header(&self, name: &str) -> String {
         self.optional_header(name).unwrap_or_else(|| panic!("{}: no header {name}", self.asked))
@@ -183,7 +183,7 @@ impl Answer {
 }
 
 impl Answer {
-    /// Expects a status, whatever the body is.
+    /// Expects a status with any body.
     #[track_caller]
     pub fn assert_status(&self, status: u16) {
         assert_eq!(self.status.as_u16(), status, "{}: {}", self.asked, self.text());

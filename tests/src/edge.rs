@@ -1,4 +1,4 @@
-//! The Worker under `wrangler dev`, with a control plane behind it whose publisher pushes to wrangler's local form of Cloudflare's KV API.
+//! The Worker under `wrangler dev`, with a control plane that publishes to wrangler's local version of Cloudflare's KV API.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,16 +20,16 @@ use crate::output::Output;
 use crate::process::Process;
 use crate::wait::eventually;
 
-/// The namespace that `wrangler.toml` names for development.
+/// The KV namespace for development in `wrangler.toml`.
 pub const NAMESPACE: &str = "updraft-snapshots";
 
-/// The bucket of dead letters that `wrangler.toml` names for development.
+/// The bucket of dead letters for development in `wrangler.toml`.
 pub const DEAD_LETTERS: &str = "updraft-dead-letters";
 
-/// What opens that bucket by its S3 interface in tests: the id of a key, and the key.
+/// The S3 credentials of that bucket in tests: the ID of a key, and the key.
 pub const BUCKET_KEY: (&str, &str) = ("letters-of-the-tests", "bucket-secret-of-the-tests-0123456789ab");
 
-/// How a test's edge differs from the one of `wrangler.toml`.
+/// How a test's edge differs from `wrangler.toml`.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeOptions {
     /// Settings of the control plane.
@@ -38,25 +38,25 @@ pub struct EdgeOptions {
     pub variables: BTreeMap<String, String>,
     /// The consumer of reports.
     pub reports: Consumer,
-    /// Bindings that the Worker is started without.
+    /// Bindings to remove from the Worker.
     pub missing: Vec<&'static str>,
-    /// A control plane that is not ours, instead of a [`TestApp`].
+    /// The URL of a scripted control plane, instead of a [`TestApp`].
     pub stand_in: Option<String>,
-    /// The folder of another build of the Worker than `edge/build`.
+    /// The folder of a build of the Worker other than `edge/build`.
     pub worker: Option<PathBuf>,
-    /// The Worker's `EDGE_SECRET`, when it is not control's.
+    /// The Worker's `EDGE_SECRET`, if it differs from the control plane's.
     pub edge_secret: Option<String>,
 }
 
 impl EdgeOptions {
-    /// With one more Worker variable.
+    /// Adds a Worker variable.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.variables.insert(name.to_owned(), value.into());
         self
     }
 
-    /// With snapshots that are refreshed at once, so that a test sees what was published a moment ago.
+    /// Always refreshes snapshots, so that a test sees recent changes.
     #[must_use]
     pub fn without_memory(self) -> Self {
         self.with("SNAPSHOT_FRESH_MS", "0").with("SNAPSHOT_STALE_MS", "0")
@@ -73,9 +73,9 @@ impl EdgeOptions {
 /// A Worker under test.
 #[derive(Debug)]
 pub struct Edge {
-    /// Its address, which is also the service's base address; without a trailing slash.
+    /// Its URL, which is also the service's base URL; without a trailing slash.
     pub base: String,
-    /// What it and wrangler print.
+    /// The output of the Worker and wrangler.
     pub output: Output,
     kv_api: String,
     leash: Leashed,
@@ -85,7 +85,7 @@ pub struct Edge {
 /// A Worker and the control plane behind it.
 #[derive(Debug)]
 pub struct EdgeApp {
-    /// The Worker, ended before the control plane.
+    /// The Worker, stopped before the control plane.
     pub edge: Edge,
     /// The control plane.
     pub control: TestApp,
@@ -97,13 +97,13 @@ impl EdgeApp {
         Self::spawn_with(EdgeOptions::default()).await
     }
 
-    /// Both, with other settings. Ready once control's health is seen through the Worker.
+    /// Both, with other settings. Ready once the control plane's health is seen through the Worker.
     pub async fn spawn_with(options: EdgeOptions) -> Self {
         let (server, folder) = server(&options);
         let mut settings = options.control.clone();
-        // The Worker has the machine's clock, and the two must agree.
+        // The Worker uses the machine's clock, and the two must agree.
         settings.has_machine_clock = true;
-        // A test may want another address in the answers than the one that is listened on.
+        // Responses may contain a base URL other than the listening address.
         let base_url = options.variables.get("BASE_URL").cloned().unwrap_or_else(|| server.base_url());
         let settings = settings
             .with("BASE_URL", base_url)
@@ -127,7 +127,7 @@ impl EdgeApp {
         Client::new(&self.edge.base, None)
     }
 
-    /// Waits until a check of a new client, binary 1.0.0, is offered this label at the edge.
+    /// Waits until a check by a new device with binary 1.0.0 is offered this label at the edge.
     pub async fn until_offered(&self, key: &str, label: &str) -> Answer {
         let client = self.anonymous();
         let path = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0");
@@ -138,13 +138,13 @@ impl EdgeApp {
         .await
     }
 
-    /// Waits until the snapshot of this deployment has arrived at the edge, so that the Worker answers without control.
+    /// Waits until the snapshot of this deployment has arrived at the edge, so that the Worker does not need the control plane.
     pub async fn until_pushed(&self, key: &str) {
         eventually("the snapshot in KV", async || self.edge.kv_value(key).await.map(drop).ok_or_else(|| "no value".to_owned())).await;
     }
 }
 
-/// Waits until the counters of a deployment are these, whole.
+/// Waits until the counters of a deployment are exactly these.
 pub async fn until_counted(client: &Client, app: &str, deployment: &str, expected: &Value) {
     eventually(&format!("{expected}"), async || {
         let metrics = client.metrics(app, deployment).await;
@@ -154,7 +154,7 @@ pub async fn until_counted(client: &Client, app: &str, deployment: &str, expecte
 }
 
 impl Edge {
-    /// A Worker in front of a control plane that is not ours, at `options.stand_in`. Ready once it answers anything.
+    /// A Worker in front of the scripted control plane at `options.stand_in`. Ready once it responds.
     pub async fn before(options: &EdgeOptions) -> Self {
         let (server, folder) = server(options);
         let mut edge = Self::start(&server, folder, &options.missing);
@@ -174,12 +174,12 @@ impl Edge {
         Self { base: server.base_url(), output, kv_api: server.kv_api(), leash, _folder: folder }
     }
 
-    /// Waits for any answer of the Worker, or for a 200 where control must be there too.
+    /// Waits for any response from the Worker, or for a 200 if the control plane is required.
     async fn ready(&mut self, path: &str) {
         let client = Client::new(&self.base, None);
-        eventually("the Worker's start", async || {
+        eventually("the Worker to start", async || {
             if let Some(status) = self.leash.status() {
-                panic!("wrangler ended with {status}");
+                panic!("wrangler exited with {status}");
             }
             match client.request(Method::GET, path).timeout(Duration::from_secs(10)).send().await {
                 Ok(answer) if answer.status() == 200 || path == "/internal" => Ok(()),
@@ -190,21 +190,21 @@ impl Edge {
         .await;
     }
 
-    /// The runtime's processes: what serves the Worker, and what wrangler has in front of it.
+    /// The runtime's processes: the one that serves the Worker, and wrangler's proxy.
     pub fn runtimes(&self) -> Vec<Process> {
         let found = Process(self.leash.id()).descendants("workerd");
-        assert!(!found.is_empty(), "wrangler has started no workerd");
+        assert!(!found.is_empty(), "wrangler has not started workerd");
         found
     }
 
-    /// The value in KV for this deployment key.
+    /// The KV value for this deployment key.
     pub async fn kv_value(&self, key: &str) -> Option<Value> {
         let client = Client::new(&self.kv_api, None);
         let answer = client.get(&format!("/storage/kv/namespaces/{NAMESPACE}/values/deployment%2F{key}")).await;
         (answer.status == 200).then(|| answer.json())
     }
 
-    /// Overwrites the value in KV for this deployment key, as no publisher would.
+    /// Overwrites the KV value for this deployment key with any text.
     pub async fn put_kv(&self, key: &str, value: &str) {
         let pairs = serde_json::json!([{ "key": format!("deployment/{key}"), "value": value }]);
         let client = Client::new(&self.kv_api, None);
@@ -212,19 +212,19 @@ impl Edge {
         client.send(client.request(Method::PUT, &path).json(&pairs)).await.assert(200);
     }
 
-    /// Puts the bytes of a bundle into R2, as control will; `blob` is `{app}/{sha256}`.
+    /// Puts the bytes of a bundle into R2; `blob` is `{app}/{sha256}`.
     pub async fn put_bundle(&self, blob: &BlobKey, bytes: &[u8]) {
         let client = Client::new(&self.kv_api, None);
         let path = format!("/r2/buckets/updraft-bundles/objects/{}", blob.to_string().replace('/', "%2F"));
         client.send(client.request(Method::PUT, &path).body(bytes.to_vec())).await.assert(200);
     }
 
-    /// The bucket of dead letters, as `updraft-control reports replay --from` takes it; [`BUCKET_KEY`] opens it.
+    /// The bucket of dead letters for `updraft-control reports replay --from`; [`BUCKET_KEY`] has its credentials.
     pub fn bucket(&self) -> String {
         format!("s3://{DEAD_LETTERS}?endpoint={}&region=auto", self.kv_api.replace("local/explorer/api", "local/r2/s3"))
     }
 
-    /// Puts an object into the bucket of dead letters, as nobody but the edge should.
+    /// Puts an object into the bucket of dead letters, which normally only the edge does.
     pub async fn put_dead_letter(&self, name: &str, bytes: &[u8]) {
         let client = Client::new(&self.kv_api, None);
         let path = format!("/r2/buckets/{DEAD_LETTERS}/objects/{}", name.replace('/', "%2F"));
@@ -275,7 +275,7 @@ fn server(options: &EdgeOptions) -> (DevServer, TempDir) {
     (server, folder)
 }
 
-/// Changes the configuration that was just written.
+/// Changes the generated configuration.
 fn change_config(server: &DevServer, change: impl FnOnce(&mut Table)) {
     let path = server.work.join("wrangler.toml");
     let mut config: Table = fs::read_to_string(&path).unwrap().parse().unwrap();
@@ -283,7 +283,7 @@ fn change_config(server: &DevServer, change: impl FnOnce(&mut Table)) {
     fs::write(path, config.to_string()).unwrap();
 }
 
-/// Gives the bucket of dead letters an S3 interface, as it has at Cloudflare.
+/// Enables the S3 API for the bucket of dead letters, as on Cloudflare.
 fn open_bucket(config: &mut Table) {
     let buckets = config["r2_buckets"].as_array_mut().unwrap().iter_mut().filter_map(toml::Value::as_table_mut);
     let key = format!("accessKeyId = \"{}\"\nsecretAccessKey = \"{}\"", BUCKET_KEY.0, BUCKET_KEY.1);
@@ -293,7 +293,7 @@ fn open_bucket(config: &mut Table) {
     }
 }
 
-/// Takes bindings out, wherever they stand.
+/// Removes bindings.
 fn leave_out(config: &mut Table, missing: &[&str]) {
     for binding in missing {
         let mut lists = Vec::new();
@@ -306,6 +306,6 @@ fn leave_out(config: &mut Table, missing: &[&str]) {
             list.retain(|entry| entry.get("binding").and_then(toml::Value::as_str) != Some(binding));
             removed += before - list.len();
         }
-        assert_eq!(removed, 1, "{binding} is one binding of wrangler.toml");
+        assert_eq!(removed, 1, "{binding} is not exactly one binding in wrangler.toml");
     }
 }

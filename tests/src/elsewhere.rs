@@ -1,11 +1,11 @@
-//! A listener whose clients seem to be on other machines: what holds for unauthenticated clients does not hold for this machine's own addresses.
+//! A listener whose clients appear to be on other machines, for tests where loopback addresses are treated specially.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use axum::serve::Listener;
 use tokio::net::{TcpListener, TcpStream};
 
-/// Takes the connections of a listener, and says of those from 127.0.0.N that they come from 203.0.113.N.
+/// Accepts connections from 127.0.0.N as if they came from 203.0.113.N.
 #[derive(Debug)]
 pub struct Elsewhere(pub TcpListener);
 

@@ -1,4 +1,4 @@
-//! A second implementation of WebAuthn (fido2, in `python/webauthn.py`), client and server, in a process of its own.
+//! A second implementation of WebAuthn (fido2, in `python/webauthn.py`), client and server, in its own process.
 
 use std::process::Stdio;
 
@@ -10,7 +10,7 @@ use xtask::paths;
 
 use crate::wait::patience;
 
-/// The other implementation; it ends with this value.
+/// The other implementation; dropping it ends the process.
 #[derive(Debug)]
 pub struct Fido2 {
     origin: String,
@@ -34,27 +34,27 @@ impl Fido2 {
         Self { origin: origin.to_owned(), input, lines: BufReader::new(output).lines(), _process: process }
     }
 
-    /// Its client makes a passkey by these options.
+    /// Its client creates a passkey with these options.
     pub async fn create(&mut self, options: &Value) -> Value {
         self.ask(json!({ "do": "create", "options": options })).await["response"].take()
     }
 
-    /// Its client asserts a passkey that these options allow.
+    /// Its client asserts a passkey allowed by these options.
     pub async fn get(&mut self, options: &Value) -> Value {
         self.ask(json!({ "do": "get", "options": options })).await["response"].take()
     }
 
-    /// Its server takes a registration; gives the credential, and what was said of it.
+    /// Its server verifies a registration; returns the credential and its properties.
     pub async fn registered(&mut self, options: &Value, response: &Value) -> Value {
         self.ask(json!({ "do": "registered", "options": options, "response": response })).await
     }
 
-    /// Its server takes an assertion of a credential that it took before; gives what was said.
+    /// Its server verifies an assertion of a registered credential; returns its properties.
     pub async fn asserted(&mut self, options: &Value, response: &Value, credential: &Value) -> Value {
         self.ask(json!({ "do": "asserted", "options": options, "response": response, "credential": credential })).await
     }
 
-    /// The answer to a question; one that is refused has the member `refused`.
+    /// The response to a request; a refusal has the member `refused`.
     pub async fn ask(&mut self, mut question: Value) -> Value {
         question["origin"] = self.origin.clone().into();
         self.input.write_all(format!("{question}\n").as_bytes()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Looks behind the server: its database and its folder, for what HTTP does not show (or not yet).
+//! Access to a server's database and folder, for what is not visible over HTTP.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use sqlx::AssertSqlSafe;
 
 use crate::TestApp;
 
-/// What an upload could leave behind: every file and folder of the data folder but the database's own, and how many rows there are.
+/// Everything an upload could leave behind: files and folders of the data folder except the database's, and numbers of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remains {
     /// Sizes by path; folders end with `/` and have size 0.
@@ -36,13 +36,13 @@ pub fn free_writers(db: &Db) -> usize {
 }
 
 impl TestApp {
-    /// The one number that a query gives, such as a count.
+    /// The single number returned by a query, such as a count.
     pub async fn number(&self, sql: &'static str) -> i64 {
         let mut tx = self.db().read().await.unwrap();
         on!(tx, |conn| sqlx::query_scalar(sql).fetch_one(conn).await).unwrap()
     }
 
-    /// The first column, a text, of every row, with texts as `$1` and so on.
+    /// The first column, a text, of every row, with texts as `$1` etc.
     pub async fn texts(&self, sql: &'static str, values: &[&str]) -> Vec<String> {
         let mut tx = self.db().read().await.unwrap();
         on!(tx, |conn| {
@@ -52,7 +52,7 @@ impl TestApp {
         .unwrap()
     }
 
-    /// Runs a statement with texts as `$1` and so on, and gives how many rows it changed. Numbers go through `CAST($1 AS BIGINT)`.
+    /// Runs a statement with texts as `$1` etc., and returns the number of changed rows. Numbers need `CAST($1 AS BIGINT)`.
     pub async fn change(&self, sql: &'static str, values: &[&str]) -> u64 {
         let mut tx = self.db().write().await.unwrap();
         let changed = on_write!(tx, |conn| {
@@ -64,8 +64,8 @@ impl TestApp {
         changed
     }
 
-    /// Lets the database do something more whenever something happens to a row, in the same transaction: what somebody else would do who came in
-    /// between. `event` is such as `BEFORE INSERT ON apps FOR EACH ROW`, `statements` end with semicolons.
+    /// Adds a trigger that runs statements in the same transaction, to simulate a concurrent change. `event` is, for example, `BEFORE INSERT ON apps
+    /// FOR EACH ROW`; `statements` end with semicolons.
     pub async fn whenever(&self, event: &str, statements: &str) {
         let sql = match self.db().dialect() {
             Dialect::Sqlite => format!("CREATE TRIGGER meanwhile {event} BEGIN {statements} END"),
@@ -79,7 +79,7 @@ impl TestApp {
         tx.commit().await.unwrap();
     }
 
-    /// Ends what [`TestApp::whenever`] began on a table.
+    /// Removes the trigger of [`TestApp::whenever`] from a table.
     pub async fn no_longer(&self, table: &str) {
         let sql = match self.db().dialect() {
             Dialect::Sqlite => "DROP TRIGGER meanwhile".to_owned(),
@@ -90,7 +90,7 @@ impl TestApp {
         tx.commit().await.unwrap();
     }
 
-    /// Lets the database note each row of these tables that is written, for [`TestApp::counted_writes`].
+    /// Adds triggers that record every written row of these tables, for [`TestApp::counted_writes`].
     pub async fn count_writes(&self, tables: &[&str]) {
         let mut statements = vec!["CREATE TABLE counted_writes (what TEXT NOT NULL)".to_owned()];
         if self.db().dialect() == Dialect::Postgres {
@@ -113,7 +113,7 @@ impl TestApp {
         tx.commit().await.unwrap();
     }
 
-    /// The rows that were written since the last call, each as its table and what was done, sorted.
+    /// The rows written since the last call, each as its table and operation, sorted.
     pub async fn counted_writes(&self) -> Vec<String> {
         let mut writes = self.texts("SELECT what FROM counted_writes", &[]).await;
         self.change("DELETE FROM counted_writes", &[]).await;
@@ -121,7 +121,7 @@ impl TestApp {
         writes
     }
 
-    /// Everything about second factors that the database keeps sealed, as it is kept.
+    /// All encrypted second-factor data, as stored.
     pub async fn sealed(&self) -> Vec<Vec<u8>> {
         let sql = "SELECT sealed FROM authenticators UNION ALL SELECT sealed FROM authenticator_setups \
             UNION ALL SELECT sealed FROM recovery_keys UNION ALL SELECT sealed FROM passkey_challenges";
@@ -129,27 +129,27 @@ impl TestApp {
         on!(tx, |conn| sqlx::query_scalar(sql).fetch_all(conn).await).unwrap()
     }
 
-    /// Makes `<with>@example.com` a collaborator of an app of `<owner>@example.com` who has accepted it, `since` milliseconds after 1970: the operations
-    /// take the time from the clock, and count against a limit.
+    /// Makes `<with>@example.com` a collaborator who has accepted an app of `<owner>@example.com`, `since` milliseconds after 1970: the operations
+    /// use the clock and count toward a limit.
     pub async fn share(&self, owner: &str, app: &str, with: &str, role: &str, since: i64) {
         let (owner, with, since) = (format!("{owner}@example.com"), format!("{with}@example.com"), since.to_string());
         let sql = "INSERT INTO collaborators (app_id, account_id, permission, access_time, accepted_time) \
             SELECT a.id, w.id, $4, CAST($5 AS BIGINT), CAST($5 AS BIGINT) FROM apps a JOIN accounts o ON o.id = a.owner_id JOIN accounts w ON w.email = $3 \
             WHERE o.email = $1 AND a.name = $2";
-        assert_eq!(self.change(sql, &[&owner, app, &with, role, &since]).await, 1, "{owner}, {app} or {with} is not there");
+        assert_eq!(self.change(sql, &[&owner, app, &with, role, &since]).await, 1, "{owner}, {app} or {with} does not exist");
         let sql = "INSERT INTO used_names (account_id, name, app_id) SELECT w.id, a.name, a.id \
             FROM apps a JOIN accounts o ON o.id = a.owner_id JOIN accounts w ON w.email = $3 WHERE o.email = $1 AND a.name = $2 \
             ON CONFLICT (account_id, name, app_id) DO NOTHING";
         self.change(sql, &[&owner, app, &with]).await;
     }
 
-    /// Takes a key out of use, as the deletion of its deployment does.
+    /// Frees a key, like the deletion of its deployment.
     pub async fn free_key(&self, key: &str) {
         assert_eq!(self.change("DELETE FROM deployments WHERE deployment_key = $1", &[key]).await, 1);
         assert_eq!(self.change("UPDATE deployment_keys SET deployment_id = NULL WHERE deployment_key = $1", &[key]).await, 1);
     }
 
-    /// What there is now that an upload could have left.
+    /// The current data that an upload could have left.
     pub async fn remains(&self) -> Remains {
         let mut files = BTreeMap::new();
         list(self.folder(), "", &mut files);
@@ -162,7 +162,7 @@ impl TestApp {
     }
 }
 
-/// Everything that the database holds but the tables named `without` and mails, which leave: the rows of each table, as texts, in a fixed order.
+/// The contents of the database except the tables in `without` and mails, which are sent: the rows of each table as text, in a fixed order.
 pub async fn contents(tx: &mut ReadTx, without: &[&str]) -> BTreeMap<String, Vec<String>> {
     let (columns, quote) = match tx.dialect() {
         Dialect::Sqlite => ("SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'", "quote"),
@@ -187,7 +187,7 @@ pub async fn contents(tx: &mut ReadTx, without: &[&str]) -> BTreeMap<String, Vec
     contents
 }
 
-/// A file that goes while this looks is not listed.
+/// A file that disappears meanwhile is not listed.
 fn list(folder: &Path, prefix: &str, into: &mut BTreeMap<String, u64>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();

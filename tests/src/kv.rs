@@ -1,5 +1,5 @@
-//! A stand-in for Cloudflare's KV REST API that is as strict as the real one and as unreliable as a test wants it: it checks token and namespace, takes
-//! one write of a key per second and 1,200 requests per five minutes, fails chosen keys inside a 200, loses answers, and shows writes late.
+//! A stand-in for Cloudflare's KV REST API, as strict as the real one and as unreliable as the test requests: it checks token and namespace, limits
+//! writes to one per key and second and requests to 1,200 per five minutes, fails selected keys within a 200, loses responses, and delays visibility.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -15,16 +15,16 @@ use control::testing::Clock;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// The one token that is accepted.
+/// The only valid token.
 pub const TOKEN: &str = "token-of-the-stand-in";
-/// The one namespace there is.
+/// The only namespace.
 pub const NAMESPACE: &str = "namespace-of-the-stand-in";
 
-/// The rate of the whole account: requests in five minutes.
+/// The account's rate limit: requests in five minutes.
 const MOST_REQUESTS: usize = 1_200;
 const WINDOW: i64 = 5 * 60_000;
 
-/// The stand-in, listening on a port of its own until it is dropped with the test's runtime.
+/// The stand-in, listening on its own port until the test's runtime is dropped.
 #[derive(Clone, Debug)]
 pub struct KvStandIn {
     /// For `UPDRAFT_KV_API`.
@@ -33,14 +33,14 @@ pub struct KvStandIn {
     clock: Clock,
 }
 
-/// What goes wrong.
+/// Faults to simulate.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// Keys that a bulk write does not take, each this many times; the answer is a 200 that names them.
+    /// Keys that a bulk write fails, each this many times; the response is a 200 that lists them.
     pub failing: BTreeMap<String, u32>,
-    /// Bulk writes that are applied and whose answer is lost (a 502 of something in between).
+    /// The number of bulk writes that are applied but whose response is lost (502).
     pub lost_answers: u32,
-    /// Milliseconds until a write shows in lists and reads.
+    /// Milliseconds until a write is visible in lists and reads.
     pub delay: i64,
 }
 
@@ -52,20 +52,20 @@ struct Kept {
     seen: Seen,
 }
 
-/// What was asked of it.
+/// Statistics of the requests.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// Bulk writes that were applied, at least in part.
+    /// Bulk writes that were applied at least partly.
     pub writes: usize,
-    /// Writes of a key less than a second after the last one: a publisher that respects the limit makes none.
+    /// Writes of a key less than a second after the last one; a correct publisher makes none.
     pub too_soon: usize,
-    /// Requests refused for the account's rate.
+    /// Requests refused by the account's rate limit.
     pub over_rate: usize,
-    /// Requests refused for token or namespace.
+    /// Requests refused for a wrong token or namespace.
     pub refused: usize,
 }
 
-/// A key's values, newest last: an older one shows until the newer is visible.
+/// A key's values, newest last: the previous one is shown until the newer is visible.
 #[derive(Debug, Default)]
 struct Written {
     values: Vec<(i64, String, Value)>,
@@ -79,7 +79,7 @@ impl Written {
 }
 
 impl KvStandIn {
-    /// Starts it; its times go by `clock`.
+    /// Starts it with this clock.
     pub async fn start(clock: Clock) -> Self {
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
         let api = format!("http://{}", listener.local_addr().unwrap());
@@ -92,37 +92,37 @@ impl KvStandIn {
         stand_in
     }
 
-    /// Sets what goes wrong from now on.
+    /// Sets the faults from now on.
     pub fn fail(&self, faults: Faults) {
         self.state.lock().unwrap().faults = faults;
     }
 
-    /// What was asked so far.
+    /// The statistics so far.
     pub fn seen(&self) -> Seen {
         self.state.lock().unwrap().seen.clone()
     }
 
-    /// The value of a key as a reader sees it now.
+    /// The visible value of a key.
     pub fn value(&self, key: &str) -> Option<Value> {
         let state = self.state.lock().unwrap();
         let (_, text, _) = state.written.get(key)?.visible(self.now())?;
         Some(serde_json::from_str(text).unwrap())
     }
 
-    /// The version in the metadata of a key, as a reader sees it now.
+    /// The visible version in a key's metadata.
     pub fn version(&self, key: &str) -> Option<i64> {
         let state = self.state.lock().unwrap();
         state.written.get(key)?.visible(self.now())?.2["version"].as_i64()
     }
 
-    /// Writes by hand, past every limit.
+    /// Writes directly, ignoring limits.
     pub fn alter(&self, key: &str, text: &str, metadata: Value) {
         let now = self.now();
         let mut state = self.state.lock().unwrap();
         state.written.entry(key.to_owned()).or_default().values.push((now, text.to_owned(), metadata));
     }
 
-    /// Removes a key by hand.
+    /// Deletes a key directly.
     pub fn remove(&self, key: &str) {
         self.state.lock().unwrap().written.remove(key);
     }
@@ -131,7 +131,7 @@ impl KvStandIn {
         self.clock.now().as_millis()
     }
 
-    /// What is wrong with a request, before anything else is looked at.
+    /// The error of a request that is refused before anything else is checked.
     fn authorize(&self, headers: &HeaderMap, namespace: &str) -> Result<(), Box<Response>> {
         let now = self.now();
         let mut state = self.state.lock().unwrap();
@@ -212,7 +212,7 @@ async fn write(State(kv): State<KvStandIn>, Path(namespace): Path<String>, heade
     success(&result, &Value::Null)
 }
 
-/// Pages of ten, so that even small tests see more than one.
+/// Pages of ten, so that even small tests have several.
 async fn list(
     State(kv): State<KvStandIn>,
     Path(namespace): Path<String>,

@@ -1,6 +1,6 @@
-//! What the tests share: a real server on a free port with a fresh database, a client that speaks to it, bundles to upload, the Worker under wrangler.
+//! Shared code of the tests: a real server on a free port with a fresh database, a client, bundles to upload, the Worker under wrangler.
 //!
-//! Nothing here sleeps: what takes time is waited for by its event. Start reading at [`TestApp`].
+//! Nothing here sleeps: tests wait for events. Start reading at [`TestApp`].
 
 #![expect(
     clippy::unwrap_used,

@@ -1,42 +1,42 @@
-//! What a soft authenticator, or the browser before it, can say that is not so.
+//! Forgeries by a soft authenticator or its browser.
 
-/// What a response says that is not so.
+/// The forged part of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lie {
-    /// Another origin asked.
+    /// Another origin.
     Origin(&'static str),
-    /// A page of another origin around it asked.
+    /// A frame in a page of another origin.
     CrossOrigin,
-    /// A page of this origin around it asked.
+    /// A frame in a page of this origin.
     TopOrigin(&'static str),
-    /// It is for another relying party.
+    /// Another relying party ID.
     RpId(&'static str),
-    /// It answers this challenge, in base64url.
+    /// This challenge, in base64url.
     Challenge(String),
-    /// It is of the other ceremony.
+    /// The type of the other ceremony.
     OtherCeremony,
-    /// Nobody was verified.
+    /// No user verification.
     NotVerified,
-    /// Nobody was there.
+    /// No user presence.
     NotPresent,
-    /// One bit of the signature is another.
+    /// One flipped bit in the signature.
     FlippedBit,
-    /// Another key has signed.
+    /// A signature by another key.
     OtherKey,
-    /// The counter stands here.
+    /// This signature counter.
     Counter(u32),
-    /// It is of the credential with this id, in base64url.
+    /// This credential ID, in base64url.
     Credential(String),
-    /// The passkey belongs to this user, in base64url.
+    /// This user handle, in base64url.
     User(String),
-    /// It says nothing of whom the passkey belongs to.
+    /// No user handle.
     NoUser,
-    /// It is backed up although it never can be.
+    /// Backed up although not eligible for backup.
     ImpossibleBackup,
-    /// Whether it can be backed up has changed.
+    /// A changed backup eligibility.
     OtherEligibility,
-    /// The key is of another algorithm than it is.
+    /// Another algorithm in the public key.
     Algorithm(i8),
-    /// The last byte of what the authenticator says is missing.
+    /// Authenticator data without its last byte.
     Cut,
 }

@@ -1,4 +1,4 @@
-//! What the servers in a test's own process write into the log, line by line as JSON.
+//! The log of the servers in a test's own process, line by line as JSON.
 
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use crate::output::Output;
 
 static LOG: OnceLock<Output> = OnceLock::new();
 
-/// Hands whole lines to an [`Output`].
+/// Writes complete lines to an [`Output`].
 struct Lines(Output, Vec<u8>);
 
 impl Write for Lines {
@@ -30,7 +30,7 @@ impl Drop for Lines {
     }
 }
 
-/// Begins to listen, for all servers of this process; the first caller's filter counts.
+/// Starts capturing the log of all servers in this process; the first caller's filter applies.
 pub fn listen(filter: &str) -> Output {
     let begin = || {
         let output = Output::default();
@@ -42,7 +42,7 @@ pub fn listen(filter: &str) -> Output {
     LOG.get_or_init(begin).clone()
 }
 
-/// The fields of the lines about what was refused, oldest first.
+/// The fields of the lines about refusals, oldest first.
 pub fn traces(log: &Output) -> Vec<Value> {
     let parsed = log.lines().into_iter().filter_map(|line| serde_json::from_str::<Value>(&line).ok());
     parsed.filter(|line| line["target"] == "control::traces").map(|line| line["fields"].clone()).collect()

@@ -1,4 +1,4 @@
-//! The mails that a server under test has sent: read from the files that it writes when it has no mail server, or given by one.
+//! The mails sent by a server under test: read from its files when it has no mail server, or received by one.
 
 use control::testing::on;
 use mail_parser::{Address, MessageParser};
@@ -6,27 +6,27 @@ use mail_parser::{Address, MessageParser};
 use crate::TestApp;
 use crate::wait::until;
 
-/// A mail as its reader gets it.
+/// A received mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceivedMail {
     /// The `Message-ID`, without angle brackets.
     pub id: String,
-    /// Whom it is from: the address alone.
+    /// The sender's address, without a name.
     pub from: String,
-    /// Whom it is to: the address alone.
+    /// The recipient's address, without a name.
     pub to: String,
     /// The subject.
     pub subject: String,
-    /// The text part, with `\n` for line ends.
+    /// The text part, with `\n` line ends.
     pub text: String,
     /// The HTML part.
     pub html: String,
-    /// All of it as it was sent.
+    /// The complete source.
     pub source: String,
 }
 
 impl ReceivedMail {
-    /// Reads a mail from the bytes that were sent.
+    /// Parses a mail.
     pub fn parse(bytes: &[u8]) -> Self {
         let message = MessageParser::default().parse(bytes).expect("a mail");
         let address = |address: Option<&Address<'_>>| {
@@ -38,44 +38,44 @@ impl ReceivedMail {
             to: address(message.to()),
             subject: message.subject().expect("a subject").to_owned(),
             text: message.body_text(0).expect("a text part").replace("\r\n", "\n"),
-            html: message.body_html(0).expect("an HTML part").into_owned(),
+            html: message.body_html(0).expect("a mail with an HTML part").into_owned(),
             source: String::from_utf8(bytes.to_vec()).expect("a mail in UTF-8"),
         }
     }
 
-    /// The link of the text part that carries a token; the HTML part leads to the same.
+    /// The link with a token in the text part; the HTML part has the same.
     pub fn link(&self) -> String {
         let link = self.text.lines().find(|line| line.starts_with("http") && line.contains("#token=")).expect("a link with a token");
         assert!(self.html.contains(&format!("href=\"{link}\"")), "both parts have the same link");
         link.to_owned()
     }
 
-    /// The token that the link carries.
+    /// The token in the link.
     pub fn token(&self) -> String {
         self.link().split_once("#token=").expect("a token").1.to_owned()
     }
 }
 
 impl TestApp {
-    /// Every mail to this address, oldest first, once all that were decided on have been written. For servers without a mail server.
+    /// Every mail to this address, oldest first, once all queued mails were written. For servers without a mail server.
     pub async fn mails_to(&self, address: &str) -> Vec<ReceivedMail> {
         self.write_traces().await;
-        until("the outbox of mails is empty", async || (self.waiting_mails().await == 0).then_some(())).await;
+        until("an empty mail outbox", async || (self.waiting_mails().await == 0).then_some(())).await;
         self.written_mails().into_iter().filter(|mail| mail.to == address).collect()
     }
 
-    /// The newest mail to this address, once all that were decided on have been written.
+    /// The newest mail to this address, once all queued mails were written.
     pub async fn last_mail_to(&self, address: &str) -> ReceivedMail {
-        self.mails_to(address).await.pop().unwrap_or_else(|| panic!("there is no mail to {address}"))
+        self.mails_to(address).await.pop().unwrap_or_else(|| panic!("no mail to {address}"))
     }
 
-    /// How many mails wait in the outbox.
+    /// The number of queued mails.
     pub async fn waiting_mails(&self) -> i64 {
         let mut tx = self.db().read().await.unwrap();
         on!(tx, |conn| sqlx::query_scalar("SELECT COUNT(*) FROM outbox WHERE kind = 'mail'").fetch_one(conn).await).unwrap()
     }
 
-    /// How many of them are being sent.
+    /// The number of mails being sent.
     pub async fn leased_mails(&self) -> i64 {
         let mut tx = self.db().read().await.unwrap();
         on!(tx, |conn| sqlx::query_scalar("SELECT COUNT(*) FROM outbox WHERE kind = 'mail' AND lease_owner IS NOT NULL")

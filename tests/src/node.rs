@@ -1,4 +1,4 @@
-//! The real device SDKs, run by Node in a process of their own (`node/sdk.mjs`).
+//! The real device SDKs, run by Node in a separate process (`node/sdk.mjs`).
 
 use std::process::Stdio;
 
@@ -10,7 +10,7 @@ use xtask::paths;
 
 use crate::wait::patience;
 
-/// A Node process that drives SDKs; it ends with this value.
+/// A Node process that drives SDKs; dropping it ends the process.
 #[derive(Debug)]
 pub struct Sdks {
     // Killed on drop.
@@ -36,19 +36,19 @@ impl Sdks {
         Self { _process: process, input, output: BufReader::new(output).lines() }
     }
 
-    /// Sends a command and gives what it answered; a failure of the SDK fails the test.
+    /// Sends a command and returns its result; an SDK failure fails the test.
     pub async fn run(&mut self, command: Value) -> Value {
         let exchange = async {
             self.input.write_all(format!("{command}\n").as_bytes()).await.unwrap();
-            self.output.next_line().await.unwrap().expect("the driver answers every command")
+            self.output.next_line().await.unwrap().expect("the driver responds to every command")
         };
-        let line = timeout(patience(), exchange).await.unwrap_or_else(|_| panic!("the SDK did not answer: {command}"));
+        let line = timeout(patience(), exchange).await.unwrap_or_else(|_| panic!("the SDK did not respond: {command}"));
         let mut answer: Value = serde_json::from_str(&line).unwrap();
         assert!(answer.get("error").is_none(), "{command}: {}", answer["error"].as_str().unwrap_or_default());
         answer["ok"].take()
     }
 
-    /// A client of the SDK package `sdk`, and the version that this package has.
+    /// Creates a client with the SDK package `sdk`, and returns the package's version.
     pub async fn client(&mut self, client: &str, sdk: &str, configuration: Value) -> String {
         let version = self.run(json!({ "do": "new", "client": client, "sdk": sdk, "configuration": configuration })).await;
         version.as_str().unwrap().to_owned()

@@ -1,4 +1,4 @@
-//! What a program under test prints, kept so that a test can wait for a line and a failed test can show all of it.
+//! The output of a program under test, so that a test can wait for a line and a failed test can show all of it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,7 +22,7 @@ impl Default for Output {
 }
 
 impl Output {
-    /// Takes in a line, from any thread.
+    /// Adds a line, from any thread.
     pub fn push(&self, line: &str) {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.push(line.to_owned());
@@ -34,12 +34,12 @@ impl Output {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Every event of this name that was logged so far, oldest first: lines that hold a JSON object, whatever the logger put around it.
+    /// Every event with this name logged so far, oldest first: lines that contain a JSON object, with or without a prefix of the logger.
     pub fn events(&self, name: &str) -> Vec<Value> {
         self.lines().iter().filter_map(|line| event(line)).filter(|event| event["event"] == name).collect()
     }
 
-    /// Waits until the events of this name so far, given whole after each new line, satisfy `is_enough`.
+    /// Waits until the events with this name satisfy `is_enough`, which is called with all of them after each new line.
     pub async fn until(&self, name: &str, is_enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let mut count = self.count.subscribe();
         let waiting = async {
@@ -49,7 +49,7 @@ impl Output {
                 if is_enough(&events) {
                     return events;
                 }
-                count.changed().await.expect("this output holds the sender");
+                count.changed().await.expect("the output owns the sender");
             }
         };
         let patience = patience();
@@ -59,7 +59,7 @@ impl Output {
         events
     }
 
-    /// Prints everything, for the report of a failed test.
+    /// Prints everything, for failed tests.
     pub fn show(&self, program: &str) {
         for line in self.lines().iter().filter(|line| !line.trim().is_empty()) {
             eprintln!("{program}: {line}");

@@ -1,36 +1,36 @@
-//! What a running program takes of memory, and which programs it started: read from `/proc`, so Linux only.
+//! Memory and child processes of a running program: read from `/proc`, so Linux only.
 
 use std::fs;
 
-/// A process of this machine by its number.
+/// A process by its ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process(pub u32);
 
 impl Process {
-    /// The memory that it has now, in KiB.
+    /// Its current memory, in KiB.
     pub fn memory(self) -> u64 {
         self.status("VmRSS:")
     }
 
-    /// The most memory that it ever had, or since [`Process::forget_peak`], in KiB.
+    /// Its peak memory, in total or since [`Process::forget_peak`], in KiB.
     pub fn peak(self) -> u64 {
         self.status("VmHWM:")
     }
 
-    /// The processor time that it has used so far, in seconds.
+    /// The CPU time used so far, in seconds.
     pub fn cpu(self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap();
-        // After the name come fields 3 and on: of them 14 and 15 are the ticks in and under the program, a hundred in a second.
+        // The name is followed by fields 3 and on: 14 and 15 are user and system ticks, a hundred in a second.
         let (_, fields) = stat.rsplit_once(')').unwrap();
         fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<f64>().unwrap()).sum::<f64>() / 100.0
     }
 
-    /// Resets the peak. Where the kernel does not allow it, what the peak was before counts on.
+    /// Resets the peak. Without effect if the kernel does not allow it.
     pub fn forget_peak(self) {
         let _refused = fs::write(format!("/proc/{}/clear_refs", self.0), "5");
     }
 
-    /// The programs of this name (as the kernel has it, at most 15 letters) among those that it started, and that these started.
+    /// Its descendants with this name (as in the kernel, at most 15 characters).
     pub fn descendants(self, name: &str) -> Vec<Self> {
         let all: Vec<(u32, u32, String)> = fs::read_dir("/proc").unwrap().filter_map(|entry| parent_and_name(&entry.ok()?)).collect();
         let (mut known, mut found) = (vec![self.0], Vec::new());
@@ -50,11 +50,11 @@ impl Process {
     }
 }
 
-/// A process, its parent and its name; nothing if it is no process, or has ended.
+/// A process, its parent and its name; `None` if it is not a process or has exited.
 fn parent_and_name(entry: &fs::DirEntry) -> Option<(u32, u32, String)> {
     let process = entry.file_name().to_str()?.parse().ok()?;
     let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-    // The name stands in brackets, and may hold brackets and spaces itself.
+    // The name is in parentheses, and may contain parentheses and spaces.
     let (before, after) = stat.rsplit_once(')')?;
     let parent = after.split_whitespace().nth(1)?.parse().ok()?;
     Some((process, parent, before.split_once('(')?.1.to_owned()))

@@ -1,4 +1,4 @@
-//! The program `updraft-control`, as it was built with these tests: run to its end, or serving.
+//! The program `updraft-control` built with these tests: run until it exits, or serving.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,18 +14,18 @@ use crate::Client;
 use crate::process::Process;
 use crate::wait::{patience, until};
 
-/// What a run of the program gave.
+/// The result of running the program.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its status.
+    /// Its exit code.
     pub code: Option<i32>,
-    /// What it printed.
+    /// Its standard output.
     pub out: String,
-    /// What it complained of.
+    /// Its standard error.
     pub err: String,
 }
 
-/// The program that `UPDRAFT_CONTROL` names, else the one that was built with these tests: `target/<profile>/deps/<test>-…` stands beside
+/// The program in `UPDRAFT_CONTROL`, otherwise the one built with these tests: `target/<profile>/deps/<test>-…` is next to
 /// `target/<profile>/updraft-control`.
 pub fn program() -> PathBuf {
     if let Some(given) = std::env::var_os("UPDRAFT_CONTROL") {
@@ -33,16 +33,16 @@ pub fn program() -> PathBuf {
     }
     let here = std::env::current_exe().unwrap();
     let built = here.ancestors().nth(2).unwrap().join("updraft-control");
-    assert!(built.is_file(), "{} is not there: build the workspace, or run `cargo build -p control` first", built.display());
+    assert!(built.is_file(), "{} does not exist: build the workspace, or run `cargo build -p control` first", built.display());
     built
 }
 
-/// Runs a command of it to its end, with these settings by their full names and no others.
+/// Runs a command until it exits, with only these settings by their full names.
 pub async fn run(settings: &BTreeMap<String, String>, arguments: &[&str]) -> Ended {
     let mut command = Command::new(program());
     command.args(arguments).env_clear().envs(settings).kill_on_drop(true);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = timeout(patience(), command.output()).await.expect("the program ends").unwrap();
+    let output = timeout(patience(), command.output()).await.expect("the program exits").unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
@@ -50,23 +50,23 @@ pub async fn run(settings: &BTreeMap<String, String>, arguments: &[&str]) -> End
 /// The program, serving on a free port.
 #[derive(Debug)]
 pub struct Serving {
-    /// Where, without a trailing slash.
+    /// Its URL, without a trailing slash.
     pub base: String,
     child: Child,
     errors: JoinHandle<String>,
-    // Read on, so that the program never waits for a reader.
+    // Read continuously, so that the program never blocks on a full pipe.
     _printed: JoinHandle<String>,
 }
 
 impl Serving {
-    /// Starts it with these settings by their full names and no others.
+    /// Starts it with only these settings by their full names.
     pub async fn start(settings: &BTreeMap<String, String>) -> Self {
         let mut command = Command::new(program());
         command.arg("serve");
         Self::start_as(command, settings).await
     }
 
-    /// The same where it may open so many files.
+    /// The same with a limit of open files.
     pub async fn start_within(descriptors: u32, settings: &BTreeMap<String, String>) -> Self {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(format!("ulimit -n {descriptors} && exec \"$0\" serve")).arg(program());
@@ -79,29 +79,29 @@ impl Serving {
         let errors = tokio::spawn(all(child.stderr.take().unwrap()));
         let mut printed = BufReader::new(child.stdout.take().unwrap());
         let mut first = String::new();
-        timeout(patience(), printed.read_line(&mut first)).await.expect("the program says where it listens").unwrap();
+        timeout(patience(), printed.read_line(&mut first)).await.expect("the program prints its listening address").unwrap();
         let base = first.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:"));
         let base = base.unwrap_or_else(|| panic!("no address: {first}")).trim_end_matches([';', ',']).to_owned();
         let client = Client::new(&base, None);
-        until("the program answers", async || (client.get("/v1/health").await.status == 200).then_some(())).await;
+        until("the program responds", async || (client.get("/v1/health").await.status == 200).then_some(())).await;
         Self { base, child, errors, _printed: tokio::spawn(all(printed)) }
     }
 
-    /// What the machine knows of it.
+    /// Its process.
     pub fn process(&self) -> Process {
-        Process(self.child.id().expect("it has not ended"))
+        Process(self.child.id().expect("the program is still running"))
     }
 
-    /// Kills it, as a crash of the machine would (SIGKILL).
+    /// Kills it (SIGKILL), like a crash.
     pub async fn kill(mut self) {
-        timeout(patience(), self.child.kill()).await.expect("the program ends").unwrap();
+        timeout(patience(), self.child.kill()).await.expect("the program exits").unwrap();
     }
 
-    /// Stops it in order, and gives what it wrote to standard error.
+    /// Shuts it down, and returns its standard error.
     pub async fn stop(mut self) -> String {
         let id = Pid::from_raw(i32::try_from(self.child.id().unwrap()).unwrap()).unwrap();
         kill_process(id, Signal::TERM).unwrap();
-        let status = timeout(patience(), self.child.wait()).await.expect("the program ends").unwrap();
+        let status = timeout(patience(), self.child.wait()).await.expect("the program exits").unwrap();
         assert!(status.success(), "{status}");
         self.errors.await.unwrap()
     }

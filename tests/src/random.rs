@@ -1,13 +1,13 @@
-//! Chance that is the same on each run: what a generator made once, it makes again from the same seed.
+//! Reproducible randomness: the same seed gives the same sequence.
 
-/// xorshift64*, which is good enough to mix events and poor enough to be read at a glance.
+/// xorshift64*, good enough to mix events and simple enough to read.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
     /// The sequence of this seed.
     pub fn new(seed: u64) -> Self {
-        // Mixed (splitmix64), so that neighboring seeds have nothing in common, and never zero, where the generator would stay.
+        // Mixed (splitmix64), so that neighboring seeds are unrelated, and never zero, where the generator would be stuck.
         let mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         Self((mixed ^ (mixed >> 31)) | 1)
     }
@@ -22,26 +22,26 @@ impl Random {
 
     /// A number below `limit`, which is not 0.
     pub fn below(&mut self, limit: u64) -> u64 {
-        // The upper bits are the better ones of this generator.
+        // The upper bits are the better ones.
         (self.bits() >> 16) % limit
     }
 
-    /// A place in a list of this length, which is not 0.
+    /// An index in a list of this length, which is not 0.
     pub fn place(&mut self, length: usize) -> usize {
         usize::try_from(self.below(u64::try_from(length).unwrap())).unwrap()
     }
 
-    /// One of these.
+    /// One of these values.
     pub fn one_of<'v, T>(&mut self, values: &'v [T]) -> &'v T {
         &values[self.place(values.len())]
     }
 
-    /// True `percent` times in a hundred.
+    /// True in `percent` of cases.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// Brings a list into a random order.
+    /// Shuffles a list.
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
             list.swap(last, self.place(last + 1));

@@ -1,4 +1,4 @@
-//! HTTP by hand, for what a client library would not do: stop in the middle, promise more than it sends.
+//! Raw HTTP, for what a client library would not do: stop in the middle, or send less than promised.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -16,26 +16,26 @@ pub async fn connect(base: &str) -> TcpStream {
     TcpStream::connect(base.strip_prefix("http://").unwrap()).await.unwrap()
 }
 
-/// Connects from another address of this machine, 127.0.0.N.
+/// Connects from another loopback address, 127.0.0.N.
 pub async fn connect_from(base: &str, number: u8) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::from(([127, 0, 0, number], 0))).unwrap();
     socket.connect(base.strip_prefix("http://").unwrap().parse().unwrap()).await.unwrap()
 }
 
-/// Waits until the server closes the connection, and gives what came before.
+/// Waits until the server closes the connection, and returns the data received before.
 pub async fn until_closed(stream: &mut TcpStream) -> String {
     let mut received = Vec::new();
     loop {
         match timeout(patience(), stream.read_buf(&mut received)).await.expect("the server closes the connection") {
-            // Closed with bytes of ours unread, it is reset.
+            // Closing a connection with unread bytes resets it.
             Ok(0) | Err(_) => return String::from_utf8_lossy(&received).into_owned(),
             Ok(_) => {}
         }
     }
 }
 
-/// The bytes of a request, head and body, for a connection that the server closes after it.
+/// The bytes of a request, head and body, with `Connection: close`.
 pub async fn parts(mut request: Request) -> (Vec<u8>, Vec<u8>) {
     let body = request.body_mut().take().map(Body::new).unwrap_or_default();
     let body = to_bytes(body, usize::MAX).await.unwrap().to_vec();
@@ -49,7 +49,7 @@ pub async fn parts(mut request: Request) -> (Vec<u8>, Vec<u8>) {
     (head.into_bytes(), body)
 }
 
-/// Sends these bytes and gives all that comes back until the server closes; ask for that by `Connection: close`.
+/// Sends these bytes and returns everything until the server closes; request that with `Connection: close`.
 pub async fn exchange(base: &str, request: &[u8]) -> String {
     let mut stream = connect(base).await;
     stream.write_all(request).await.unwrap();
@@ -58,14 +58,14 @@ pub async fn exchange(base: &str, request: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Sends these bytes and gives the answer, head and body, as soon as it is complete; it must say its length.
+/// Sends these bytes and returns the response, head and body, once it is complete; it needs a Content-Length.
 pub async fn answer(base: &str, request: &[u8]) -> String {
     let mut stream = connect(base).await;
     stream.write_all(request).await.unwrap();
     read_answer(&mut stream).await
 }
 
-/// Gives the next answer of a connection as soon as it is complete; it must say its length.
+/// Returns the next response of a connection once it is complete; it needs a Content-Length.
 pub async fn read_answer(stream: &mut TcpStream) -> String {
     let mut received = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Somebody who reads the dashboard's pages with a browser that runs no scripts: it keeps cookies, follows redirects, and sends the forms that pages have.
+//! A user of the dashboard with a browser that runs no scripts: it keeps cookies, follows redirects, and submits forms.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,29 @@ use crate::{Answer, Client, TestApp};
 /// A browser without scripts.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    /// What sends the requests.
+    /// The HTTP client.
     pub client: Client,
-    /// The cookies that it has, by name.
+    /// Its cookies by name.
     pub cookies: BTreeMap<String, String>,
     /// Every request so far: method, path and query.
     pub asked: Vec<String>,
 }
 
-/// A page that was read.
+/// A loaded page.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// The path that it is at, with its query.
+    /// Its path with the query.
     pub path: String,
-    /// The answer that it came with.
+    /// The response.
     pub answer: Answer,
 }
 
 /// A form of a page.
 #[derive(Clone, Debug)]
 pub struct Form {
-    /// Where it is sent.
+    /// Its action.
     pub action: String,
-    /// Its fields, and what they hold.
+    /// Its fields and their values.
     pub fields: BTreeMap<String, String>,
 }
 
@@ -51,7 +51,7 @@ impl TestApp {
 }
 
 impl Reader {
-    /// One request; the answer as it is, with its cookies kept.
+    /// One request; returns the response without following redirects, and keeps its cookies.
     pub async fn ask(&mut self, method: Method, path: &str, headers: &[(&str, &str)], body: Option<String>) -> Answer {
         self.asked.push(format!("{method} {path}"));
         let mut request = self.client.request(method, path);
@@ -82,7 +82,7 @@ impl Reader {
         }
     }
 
-    /// Opens a page, and goes where it leads.
+    /// Opens a page, and follows redirects.
     pub async fn open(&mut self, path: &str) -> Page {
         let mut path = path.to_owned();
         for _ in 0..5 {
@@ -95,10 +95,10 @@ impl Reader {
                 path = rest.find('/').map_or("/", |at| &rest[at..]).to_owned();
             }
         }
-        panic!("{path} leads on and on")
+        panic!("{path} has an endless chain of redirects")
     }
 
-    /// Sends a form as a browser does, and goes where the answer leads.
+    /// Submits a form like a browser, and follows redirects.
     pub async fn send(&mut self, form: &Form) -> Page {
         let answer = self.post(form).await;
         if answer.status.as_u16() == 303 {
@@ -108,14 +108,14 @@ impl Reader {
         Page { path: form.action.clone(), answer }
     }
 
-    /// The same, with the answer as it is.
+    /// The same without following redirects.
     pub async fn post(&mut self, form: &Form) -> Answer {
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(&form.fields).finish();
         let headers = [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "same-origin")];
         self.ask(Method::POST, &form.action, &headers, Some(body)).await
     }
 
-    /// Opens the page of a form, fills fields in, and sends it.
+    /// Opens the page of a form, fills in fields, and submits it.
     pub async fn fill(&mut self, page: &str, fields: &[(&str, &str)]) -> Page {
         let page = self.open(page).await;
         self.send(&page.form().with(fields)).await
@@ -124,18 +124,18 @@ impl Reader {
     /// Signs in with a password.
     pub async fn sign_in(&mut self, email: &str, password: &str) -> Page {
         let page = self.open("/dashboard/sign-in").await;
-        // Where there are passkeys, the page has a form for them, too.
+        // With passkeys enabled, the page has a form for them, too.
         self.send(&page.form_to("/dashboard/sign-in").with(&[("email", email), ("password", password)])).await
     }
 }
 
 impl Form {
-    /// Whether it is a passkey's, which only a script can fill in.
+    /// Whether it is a passkey form, which only a script can fill in.
     fn is_scripted(&self) -> bool {
         self.fields.contains_key("response")
     }
 
-    /// The same with other contents of these fields, which the form has.
+    /// The same with other values of these fields, which must exist.
     #[track_caller]
     #[must_use]
     pub fn with(mut self, fields: &[(&str, &str)]) -> Self {
@@ -147,35 +147,35 @@ impl Form {
     }
 }
 
-#[expect(clippy::return_self_not_must_use, reason = "expectations, one after the other; the last one's page may not be needed")]
+#[expect(clippy::return_self_not_must_use, reason = "chained expectations; the last page may be unused")]
 impl Page {
     /// The HTML.
     pub fn html(&self) -> String {
         self.answer.text()
     }
 
-    /// Expects a text on the page (as HTML has it), and gives the page.
+    /// Expects a text on the page (as HTML), and returns the page.
     #[track_caller]
     pub fn shows(self, text: &str) -> Self {
         assert!(self.html().contains(text), "{}: no {text:?} in\n{}", self.answer.asked, self.html());
         self
     }
 
-    /// Expects a status, and gives the page.
+    /// Expects a status, and returns the page.
     #[track_caller]
     pub fn has_status(self, status: u16) -> Self {
         assert_eq!(self.answer.status.as_u16(), status, "{}: {}", self.answer.asked, self.html());
         self
     }
 
-    /// Expects to be at a path, without its query, and gives the page.
+    /// Expects to be at a path, ignoring its query, and returns the page.
     #[track_caller]
     pub fn is_at(self, path: &str) -> Self {
         assert_eq!(self.path.split('?').next().unwrap(), path, "{}", self.html());
         self
     }
 
-    /// The one form of the page, besides that for signing out and those that only a script can fill in.
+    /// The only form on the page, except those for signing out and for scripts.
     #[track_caller]
     pub fn form(&self) -> Form {
         let counts = |form: &Form| !form.action.ends_with("/sign-out") && !form.is_scripted();
@@ -184,14 +184,14 @@ impl Page {
         forms.into_iter().next().unwrap()
     }
 
-    /// The form that is sent to a path, whatever its query.
+    /// The form with this action, ignoring its query.
     #[track_caller]
     pub fn form_to(&self, action: &str) -> Form {
         let found = self.forms().into_iter().find(|form| form.action.split('?').next() == Some(action));
         found.unwrap_or_else(|| panic!("{}: no form to {action} in\n{}", self.answer.asked, self.html()))
     }
 
-    /// Every form that is posted.
+    /// Every form with method POST.
     pub fn forms(&self) -> Vec<Form> {
         let html = self.html();
         let forms = html.split("<form ").skip(1).map(|rest| rest.split("</form>").next().unwrap());
@@ -202,12 +202,12 @@ impl Page {
 
 fn fields(form: &str) -> BTreeMap<String, String> {
     let inputs = form.split("<input ").skip(1).map(|rest| rest.split('>').next().unwrap());
-    // Boxes count when they are ticked.
+    // Checkboxes are submitted only when checked.
     let counts = |input: &&str| !input.contains("type=\"checkbox\"") || input.contains(" checked");
     inputs.filter(counts).filter_map(|input| Some((attribute(input, "name")?, attribute(input, "value").unwrap_or_default()))).collect()
 }
 
-/// An attribute of the first element of a text.
+/// An attribute of the first element in the text.
 fn attribute(html: &str, name: &str) -> Option<String> {
     let (element, _) = html.split_once('>').unwrap_or((html, ""));
     let (_, rest) = format!(" {element}").split_once(&format!(" {name}=\"")).map(|(before, rest)| (before.to_owned(), rest.to_owned()))?;

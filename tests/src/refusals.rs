@@ -1,7 +1,7 @@
-//! The words of every refusal that a test causes: each stands in `tests/refusals.txt`, so that nobody changes one without seeing it.
+//! The texts of every refusal that tests cause, in `tests/refusals.txt`, so that every change is reviewed.
 //!
-//! A test that is refused in words that are not there fails. With `UPDRAFT_REFUSALS=accept` they are added; review them, and sort the file with
-//! `LC_ALL=C sort -u`. To find the words that nothing causes any more, empty the file and run the whole suite so, on both databases.
+//! A test that causes an unlisted refusal fails. With `UPDRAFT_REFUSALS=accept` it is added; review it, and sort the file with `LC_ALL=C sort -u`. To
+//! find unused entries, empty the file and run the whole suite in this mode on both databases.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 const KNOWN: &str = include_str!("../refusals.txt");
 
-/// Looks for a refusal among those that are known. What is no refusal in the envelope is none of its business.
+/// Looks a refusal up in the list. Ignores responses that are not refusals with the standard envelope.
 pub(crate) fn check(asked: &str, status: u16, body: &[u8]) {
     let Some(line) = line(status, body) else { return };
     if is_known(&line) {
@@ -19,14 +19,14 @@ pub(crate) fn check(asked: &str, status: u16, body: &[u8]) {
     }
     assert!(
         std::env::var("UPDRAFT_REFUSALS").is_ok_and(|mode| mode == "accept"),
-        "{asked} was refused in words that do not stand in tests/refusals.txt; see tests/src/refusals.rs: {line}"
+        "{asked} was refused with a text that is not in tests/refusals.txt; see tests/src/refusals.rs: {line}"
     );
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("refusals.txt");
-    // One write, so that the lines of two tests do not mix.
+    // One write, so that the lines of concurrent tests are not mixed.
     OpenOptions::new().append(true).open(path).unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// A text without the names of things that exist: which of several it is may be chance.
+/// A text without names of existing things, which may vary.
 fn unnamed(text: &str) -> String {
     for (before, after) in [(" named ", " already exists"), (" named ", ": choose another"), (" the name ", " for another app")] {
         if let Some((start, rest)) = text.split_once(before)
@@ -42,7 +42,7 @@ fn is_known(line: &str) -> bool {
     KNOWN.lines().any(|known| known == line)
 }
 
-/// A refusal as a line: its status and its body, without what differs from run to run.
+/// A refusal as a line: status and body, without values that vary.
 fn line(status: u16, body: &[u8]) -> Option<String> {
     let mut body: Value = serde_json::from_slice(body).ok()?;
     let members = body.as_object_mut()?;
@@ -68,7 +68,7 @@ fn redact(value: &mut Value) {
     }
 }
 
-/// A text without ids, tokens, ports, labels, and numbers of what changes: time that is left, a rollout, a size.
+/// A text without IDs, tokens, ports, labels, and variable numbers: remaining time, rollouts, sizes.
 fn redacted(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -83,7 +83,7 @@ fn redacted(text: &str) -> String {
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
         let is_changing =
             is_number && [" second", " minute", ", its current value", " bytes, over"].iter().any(|next| after.starts_with(next));
-        // Not the `v1` of a path.
+        // Not the `v1` in a path.
         let is_label = !out.ends_with('/')
             && word.strip_prefix('v').is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
         let is_mixed = word.bytes().any(|byte| byte.is_ascii_digit()) && word.bytes().any(|byte| byte.is_ascii_alphabetic());
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_from_run_to_run_is_left_out() {
+    fn values_that_differ_between_runs_are_redacted() {
         let body = br#"{"error":"try 127.0.0.1:4123 in 897 seconds","requestId":"x","retryAfterSeconds":897,"errors":{"a":["0190c2d4-0000-7000-8000-000000000001 was 20 of v7"]}}"#;
         let expected = r#"429 {"error":"try 127.0.0.1:[port] in [number] seconds","errors":{"a":["[token] was 20 of [label]"]},"retryAfterSeconds":"[seconds]"}"#;
         assert_eq!(line(429, body).unwrap(), expected);
@@ -116,12 +116,12 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_sorted_and_names_each_once() {
+    fn the_file_is_sorted_and_has_no_duplicates() {
         assert!(KNOWN.lines().is_sorted_by(|one, next| one < next), "run `LC_ALL=C sort -u` on it");
     }
 
     #[test]
-    fn words_that_nobody_reviewed_are_not_known() {
+    fn unreviewed_messages_are_unknown() {
         assert!(is_known(r#"404 {"error":"app was not found"}"#));
         assert!(!is_known(r#"404 {"error":"words that nobody wrote"}"#));
     }

@@ -1,4 +1,4 @@
-//! A way to a server that counts what goes by: how often one program asks another for something can be seen from neither's answers.
+//! A proxy that counts occurrences of a text, since the number of calls between two programs is not visible otherwise.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A relay; it ends with the test's runtime.
+/// A proxy; it stops with the test's runtime.
 #[derive(Clone, Debug)]
 pub struct Relay {
-    /// Its address, without a trailing slash.
+    /// Its URL, without a trailing slash.
     pub base: String,
     counted: Arc<AtomicU64>,
 }
 
 impl Relay {
-    /// Passes every connection on to `target`, and counts how often `text` (at least one letter) is sent there.
+    /// Forwards every connection to `target`, and counts how often `text` (not empty) is sent there.
     pub async fn start(target: SocketAddr, text: &'static str) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -30,13 +30,13 @@ impl Relay {
         Self { base, counted }
     }
 
-    /// How often the text was sent so far.
+    /// The number of occurrences so far.
     pub fn counted(&self) -> u64 {
         self.counted.load(Ordering::SeqCst)
     }
 }
 
-/// Whatever ends either side ends both, which drops them.
+/// When either side ends, both are dropped.
 async fn pass(client: TcpStream, target: SocketAddr, text: &str, counted: Arc<AtomicU64>) -> std::io::Result<()> {
     let server = TcpStream::connect(target).await?;
     let ((mut from_client, mut to_client), (mut from_server, mut to_server)) = (client.into_split(), server.into_split());
@@ -50,7 +50,7 @@ async fn pass(client: TcpStream, target: SocketAddr, text: &str, counted: Arc<At
         to_server.write_all(&window[seen..]).await?;
         let found = window.windows(text.len()).filter(|part| *part == text.as_bytes()).count();
         counted.fetch_add(found as u64, Ordering::SeqCst);
-        // What may be the beginning of the text stays; it is too short to be counted again.
+        // Keep a possible beginning of the text; it is too short to be counted twice.
         window.drain(..window.len().saturating_sub(text.len() - 1));
     }
     to_server.shutdown().await?;

@@ -1,4 +1,4 @@
-//! Reports as the edge's consumer delivers them to control, and the counts that come of them.
+//! Reports as delivered by the edge's consumer, and the resulting counters.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use shared::time::UnixMillis;
 use crate::app::EDGE_SECRET;
 use crate::{Client, TestApp};
 
-/// Where batches go.
+/// The path of batches.
 pub const BATCHES: &str = "/internal/v1/reports";
 
-/// active, downloaded, installed, failed by label or binary version.
+/// Active, downloaded, installed and failed by label or binary version.
 pub type Counts = BTreeMap<String, [i64; 4]>;
 
-/// A report as the edge has stamped it. `place` is the label, or the version of a `binary`.
+/// A report as stamped by the edge. `place` is the label, or the version of a `binary`.
 pub fn report(id: &str, received: i64, key: &str, client: Option<&str>, event: &str, place: &str) -> Value {
     let mut report = json!({ "id": id, "received": received, "deploymentKey": key, "event": event });
     if let Some(client) = client {
@@ -34,7 +34,7 @@ pub fn batch(client: &Client, now: UnixMillis, reports: &[Value]) -> RequestBuil
 }
 
 impl TestApp {
-    /// Delivers these reports in batches of a hundred, in this order; each must be taken.
+    /// Delivers these reports in batches of a hundred, in this order; each must be accepted.
     pub async fn deliver(&self, reports: &[Value]) {
         for chunk in reports.chunks(100) {
             let client = self.anonymous();
@@ -45,13 +45,13 @@ impl TestApp {
 }
 
 impl Client {
-    /// The counters of a deployment, each whole.
+    /// The complete counters of a deployment.
     pub async fn counts(&self, app: &str, deployment: &str) -> Counts {
         read(&self.metrics(app, deployment).await)
     }
 }
 
-/// The counters in an answer's `metrics`.
+/// The counters in a response's `metrics`.
 pub fn read(metrics: &Value) -> Counts {
     let numbers = |counts: &Value| {
         assert_eq!(counts.as_object().unwrap().len(), 4, "{counts}");
@@ -60,7 +60,7 @@ pub fn read(metrics: &Value) -> Counts {
     metrics.as_object().unwrap().iter().map(|(place, counts)| (place.clone(), numbers(counts))).collect()
 }
 
-/// The same, written down in a test.
+/// The same as literals in a test.
 pub fn counts<const N: usize>(counts: [(&str, [i64; 4]); N]) -> Counts {
     counts.into_iter().map(|(place, counts)| (place.to_owned(), counts)).collect()
 }

@@ -1,4 +1,4 @@
-//! People with second factors: an authenticator app whose codes are computed here, a soft authenticator, recovery codes; and their logins.
+//! Users with second factors: an authenticator app, a soft authenticator, recovery codes; and pending logins.
 
 use control::testing::{SessionOrigin, TestClock};
 use serde_json::{Value, json};
@@ -9,25 +9,25 @@ use crate::people::{PASSWORD, login};
 use crate::totp::{STEP, Totp};
 use crate::{Answer, Client, Options, TestApp};
 
-/// The dashboard of servers on which passkeys are configured.
+/// The dashboard URL of servers with passkeys.
 pub const DASHBOARD: &str = "https://updraft.example.com/dashboard";
 /// Its origin.
 pub const ORIGIN: &str = "https://updraft.example.com";
 
-/// A login that waits for a second factor.
+/// A pending login.
 #[derive(Clone, Debug)]
 pub struct Pending {
     /// Its token.
     pub token: String,
-    /// When it ends.
+    /// Its expiration.
     pub expires: i64,
-    /// What it may be completed with.
+    /// The methods that can complete it.
     pub methods: Vec<String>,
     client: Client,
 }
 
 impl Pending {
-    /// What a server answered to a login with the right password.
+    /// Parses the response to a login with the correct password.
     pub fn read(client: Client, answer: &Answer) -> Self {
         let body = answer.assert(200);
         assert_eq!(body["mfaRequired"], true, "{body}");
@@ -50,7 +50,7 @@ impl Pending {
         self.client.post("/v1/auth/mfa/recovery", json!({ "pendingToken": self.token, "code": code })).await
     }
 
-    /// Asks what a passkey shall sign.
+    /// Requests passkey options.
     pub async fn options(&self) -> Answer {
         self.client.post("/v1/auth/mfa/options", json!({ "pendingToken": self.token })).await
     }
@@ -60,31 +60,31 @@ impl Pending {
         self.client.post("/v1/auth/mfa/verify", json!({ "pendingToken": self.token, "response": response })).await
     }
 
-    /// Completes it with a passkey, asking for options first.
+    /// Completes it with a passkey, requesting options first.
     pub async fn passkey(&self, authenticator: &mut Authenticator) -> Answer {
         let options = self.options().await.assert(200)["options"].clone();
         self.verify(&authenticator.assert(&options)).await
     }
 }
 
-/// Somebody with second factors, signed in on the dashboard.
+/// A user with second factors, signed in on the dashboard.
 #[derive(Clone, Debug)]
 pub struct Holder {
-    /// `<name>@example.com` has [`PASSWORD`].
+    /// `<name>@example.com` with [`PASSWORD`].
     pub name: String,
-    /// The session on the dashboard.
+    /// The dashboard session.
     pub session: Client,
-    /// The authenticator app's.
+    /// The authenticator app.
     pub totp: Option<Totp>,
-    /// The passkey's.
+    /// The authenticator for passkeys.
     pub authenticator: Authenticator,
-    /// The recovery codes as they were shown.
+    /// The recovery codes.
     pub codes: Vec<String>,
     clock: TestClock,
 }
 
 impl Options {
-    /// With a dashboard that passkeys can be for.
+    /// Sets a dashboard URL that supports passkeys.
     #[must_use]
     pub fn with_passkeys(self) -> Self {
         self.with("DASHBOARD_URL", DASHBOARD)
@@ -92,18 +92,18 @@ impl Options {
 }
 
 impl TestApp {
-    /// A server on which passkeys are configured, and that believes its clients' addresses.
+    /// A server with passkeys that trusts the addresses its clients send.
     pub async fn spawn_with_passkeys() -> Self {
         Self::spawn_among_strangers(Options::default().with_passkeys()).await
     }
 
-    /// `<name>@example.com`, who has just an account and [`PASSWORD`].
+    /// `<name>@example.com` with an account and [`PASSWORD`] only.
     pub async fn without_factor(&self, name: &str) -> Holder {
         self.sign_up(name).await;
         self.holder(name).await
     }
 
-    /// `<name>@example.com`, whose account is there already and has no factor, with a new session.
+    /// The existing account `<name>@example.com` without a factor, in a new session.
     pub async fn holder(&self, name: &str) -> Holder {
         let session = self.open_session(name, SessionOrigin::Dashboard).await;
         let authenticator = Authenticator::new(ORIGIN);
@@ -131,14 +131,14 @@ impl TestApp {
         holder
     }
 
-    /// Logs `<name>@example.com`, who has [`PASSWORD`] and a second factor, in so far.
+    /// Logs `<name>@example.com`, who has [`PASSWORD`] and a second factor, in up to the second step.
     pub async fn pend(&self, name: &str) -> Pending {
         let client = self.anonymous();
         let answer = client.post("/v1/auth/login", login(&format!("{name}@example.com"), PASSWORD)).await;
         Pending::read(client, &answer)
     }
 
-    /// The client of a session that was answered.
+    /// The client of a returned session.
     pub fn client_of(&self, session: &Value) -> Client {
         self.anonymous().with_token(Some(session["accessKey"].as_str().expect("a session").to_owned()))
     }
@@ -150,18 +150,18 @@ impl Holder {
         format!("{}@example.com", self.name)
     }
 
-    /// The time on the server's clock.
+    /// The time of the server's clock.
     pub fn now(&self) -> UnixMillis {
         self.clock.now()
     }
 
-    /// The authenticator app's code. The clock moves on by a step first, so that it is none that was used before.
+    /// The authenticator app's next code. Advances the clock by a step first, so that it is unused.
     pub fn code(&self) -> String {
         self.clock.advance(STEP);
         self.code_now()
     }
 
-    /// The code that the authenticator app shows now, used or not.
+    /// The authenticator app's current code, used or not.
     pub fn code_now(&self) -> String {
         self.totp.as_ref().expect("an authenticator app").code(self.clock.now())
     }
@@ -173,23 +173,23 @@ impl Holder {
         (0..1_000_000).map(|number| format!("{number:06}")).find(|code| !near.contains(code)).expect("one of a million codes")
     }
 
-    /// A proof of the authenticator app for a step-up.
+    /// A step-up proof with the authenticator app.
     pub fn totp_proof(&self) -> Value {
         json!({ "type": "totp", "code": self.code() })
     }
 
-    /// What a passkey shall sign for a step-up.
+    /// The options for a step-up with a passkey.
     pub async fn step_up_options(&self) -> Value {
         self.session.post("/v1/mfa/step-up/options", json!({})).await.assert(200)["options"].clone()
     }
 
-    /// A proof of the passkey for a step-up.
+    /// A step-up proof with the passkey.
     pub async fn passkey_proof(&mut self) -> Value {
         let options = self.step_up_options().await;
         json!({ "type": "passkey", "response": self.authenticator.assert(&options) })
     }
 
-    /// A proof of whatever there is for a step-up; null without any.
+    /// A step-up proof with any factor; null without one.
     pub async fn proof(&mut self) -> Value {
         if self.totp.is_some() {
             self.totp_proof()
@@ -200,13 +200,13 @@ impl Holder {
         }
     }
 
-    /// Begins to set up an authenticator app, which is in force once it is confirmed.
+    /// Starts the setup of an authenticator app, which is enabled once confirmed.
     pub async fn set_up_totp(&self) -> Totp {
         let answer = self.session.post("/v1/mfa/totp/setup", json!({})).await.assert(200);
         Totp::new(answer["secret"].as_str().expect("a secret"))
     }
 
-    /// Sets up an authenticator app and confirms it, with a proof of what there is. It is the holder's from then on.
+    /// Sets up an authenticator app and confirms it, with a proof if required. The holder uses it from then on.
     pub async fn enrol_totp(&mut self) -> Answer {
         let proof = self.proof().await;
         let totp = self.set_up_totp().await;
@@ -219,12 +219,12 @@ impl Holder {
         answer
     }
 
-    /// What a new passkey is to be made by.
+    /// The options for registering a passkey.
     pub async fn registration_options(&self) -> Value {
         self.session.post("/v1/mfa/passkeys/register/options", json!({})).await.assert(200)["options"].clone()
     }
 
-    /// Registers a passkey of the holder's authenticator, with a proof of what there is.
+    /// Registers a passkey of the holder's authenticator, with a proof if required.
     pub async fn enrol_passkey(&mut self, name: Option<&str>) -> Answer {
         let proof = self.proof().await;
         let options = self.registration_options().await;
@@ -240,12 +240,12 @@ impl Holder {
         self.session.get("/v1/mfa/passkeys").await.assert(200)["passkeys"].as_array().expect("a list").clone()
     }
 
-    /// What the service says of the second factors.
+    /// The state of the second factors.
     pub async fn mfa(&self) -> Value {
         self.session.get("/v1/mfa").await.assert(200)
     }
 
-    /// Keeps the recovery codes that an answer shows.
+    /// Saves the recovery codes in a response.
     pub fn keep_codes(&mut self, answer: &Answer) {
         let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         if let Some(codes) = body["recoveryCodes"].as_array() {

@@ -1,4 +1,4 @@
-//! The edge without Cloudflare: the Worker on a bare workerd, with a control plane behind it that takes the place of KV and the Queue.
+//! The edge without Cloudflare: the Worker on a bare workerd, with a control plane in place of KV and the Queue.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::output::Output;
 use crate::process::Process;
 use crate::wait::eventually;
 
-/// A workerd on the committed configuration, to be started: its port, where control and its bindings listen, and Worker variables besides the
-/// base address and the secrets.
+/// A workerd with the committed configuration, not yet started: its port, the addresses of the control plane and its bindings, and Worker variables
+/// besides the base URL and the secrets.
 pub fn workerd(port: u16, control: &str, bindings: &str, variables: &[(&str, &str)]) -> Workerd {
     let base = format!("http://localhost:{port}");
     let given = [("BASE_URL", base.as_str()), ("EDGE_SECRET", EDGE_SECRET), ("DOWNLOAD_SECRET", DOWNLOAD_SECRET)];
@@ -27,18 +27,18 @@ pub fn workerd(port: u16, control: &str, bindings: &str, variables: &[(&str, &st
     }
 }
 
-/// A workerd on the committed configuration that runs.
+/// A running workerd with the committed configuration.
 #[derive(Debug)]
 pub struct Edge {
-    /// The Worker's address, without a trailing slash.
+    /// The Worker's URL, without a trailing slash.
     pub base: String,
-    /// What it prints.
+    /// Its output.
     pub output: Output,
     leash: Leashed,
 }
 
 impl Edge {
-    /// Starts it as [`workerd`] says, for clients that come to it directly. Ready once control's health is seen through the Worker.
+    /// Starts it as in [`workerd`], for direct clients. Ready once the control plane's health is seen through the Worker.
     pub async fn start(port: u16, control: &str, bindings: &str, variables: &[(&str, &str)]) -> Self {
         let base = format!("http://localhost:{port}");
         let variables: Vec<_> = [("CLIENT_ADDRESS", "peer")].iter().chain(variables).copied().collect();
@@ -47,10 +47,10 @@ impl Edge {
         let lines = output.clone();
         let mut leash = workerd.start(move |line| lines.push(line)).unwrap_or_else(|error| panic!("workerd cannot be started: {error}"));
         let client = Client::new(&base, None);
-        eventually("health through the edge", async || {
+        eventually("the control plane's health through the edge", async || {
             if let Some(status) = leash.status() {
                 output.show("workerd");
-                panic!("workerd ended with {status}");
+                panic!("workerd exited with {status}");
             }
             match client.request(Method::GET, "/v1/health").send().await {
                 Ok(answer) if answer.status() == 200 => Ok(()),
@@ -68,21 +68,21 @@ impl Edge {
     }
 }
 
-/// A workerd on the committed configuration, and the control plane behind it.
+/// A workerd with the committed configuration, and the control plane behind it.
 #[derive(Debug)]
 pub struct SelfHosted {
-    /// The Worker's address, without a trailing slash.
+    /// The Worker's URL, without a trailing slash.
     pub base: String,
-    /// What it prints.
+    /// Its output.
     pub output: Output,
-    /// Ended before the control plane.
+    /// Stopped before the control plane.
     edge: Edge,
     /// The control plane.
     pub control: TestApp,
 }
 
 impl SelfHosted {
-    /// Both, with these Worker variables besides those that it needs. Ready once control's health is seen through the Worker.
+    /// Both, with additional Worker variables. Ready once the control plane's health is seen through the Worker.
     pub async fn spawn(variables: &[(&str, &str)]) -> Self {
         let port = probe::free_port().unwrap();
         let base = format!("http://localhost:{port}");
@@ -92,7 +92,7 @@ impl SelfHosted {
         Self { base, output: edge.output.clone(), edge, control }
     }
 
-    /// A client without a credential, at the edge; with a connection of its own.
+    /// A client without a credential, at the edge, with its own connection.
     pub fn anonymous(&self) -> Client {
         Client::new(&self.base, None)
     }

@@ -1,4 +1,4 @@
-//! A real mail server (aiosmtpd) in a process of its own (`python/smtp.py`), which tests make refuse, stall and drop.
+//! A real mail server (aiosmtpd) in its own process (`python/smtp.py`), which can refuse, stall and drop on demand.
 
 use std::process::Stdio;
 
@@ -11,7 +11,7 @@ use xtask::paths;
 use crate::ReceivedMail;
 use crate::output::Output;
 
-/// The user that the server knows.
+/// The mail server's user.
 pub const USER: &str = "updraft@example.com";
 /// The user's password.
 pub const PASSWORD: &str = "p:ss/w@rd";
@@ -19,20 +19,20 @@ pub const PASSWORD: &str = "p:ss/w@rd";
 /// How a mail server encrypts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tls {
-    /// Not at all.
+    /// None.
     Off,
-    /// By STARTTLS, which it demands.
+    /// Required STARTTLS.
     StartTls,
-    /// From the first byte.
+    /// Implicit TLS.
     Implicit,
 }
 
-/// A mail server; it ends with this value.
+/// A mail server; dropping it ends the process.
 #[derive(Debug)]
 pub struct MailServer {
     /// Its port on the loopback address.
     pub port: u16,
-    /// Its self-signed certificate, and who else trusts nothing but that.
+    /// Its self-signed certificate.
     pub certificate: std::path::PathBuf,
     output: Output,
     input: ChildStdin,
@@ -43,7 +43,7 @@ pub struct MailServer {
 }
 
 impl MailServer {
-    /// Starts a server that asks for [`USER`] and [`PASSWORD`] when it is to have a login.
+    /// Starts a server that requires [`USER`] and [`PASSWORD`] if `has_login`.
     pub async fn start(tls: Tls, has_login: bool) -> Self {
         let folder = TempDir::new().unwrap();
         let (certificate, key) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));
@@ -82,29 +82,29 @@ impl MailServer {
         Self { port, certificate, output, input, replacements: 0, _folder: folder, _process: process }
     }
 
-    /// Makes the server fail as these say (see `python/smtp.py`) from now on; an empty list heals it.
+    /// Sets the faults (see `python/smtp.py`) from now on; an empty list repairs it.
     pub async fn fail(&mut self, faults: Value) {
         self.input.write_all(format!("{}\n", json!({ "faults": faults })).as_bytes()).await.unwrap();
         self.replacements += 1;
         self.output.until("replaced", |events| events.len() == self.replacements).await;
     }
 
-    /// Waits until the server has failed as told so many times in all.
+    /// Waits until it has failed this many times in total.
     pub async fn failed(&self, times: usize) {
         self.output.until("fault", |events| events.len() >= times).await;
     }
 
-    /// How often the server has failed as told so far.
+    /// The number of failures so far.
     pub fn failures(&self) -> usize {
         self.output.events("fault").len()
     }
 
-    /// What the server took so far: one event per mail, with `to`, `is_encrypted`, `user` and `source`.
+    /// The accepted mails so far: one event each, with `to`, `is_encrypted`, `user` and `source`.
     pub fn taken(&self) -> Vec<Value> {
         self.output.events("mail")
     }
 
-    /// Waits until the server has taken so many mails in all, and gives them.
+    /// Waits until it has accepted this many mails in total, and returns them.
     pub async fn mails(&self, count: usize) -> Vec<ReceivedMail> {
         let events = self.output.until("mail", |events| events.len() >= count).await;
         events.iter().map(|event| ReceivedMail::parse(event["source"].as_str().unwrap().as_bytes())).collect()

@@ -1,16 +1,16 @@
-//! A server in the place of the control plane that answers whatever a test wants, byte for byte, and keeps what it was asked.
+//! A scripted server in place of the control plane, which sends any bytes and records its requests.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A request as it arrived.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct DayRange {
-    /// Such as `GET /path?query HTTP/1.1`.
+    /// For example `GET /path?query HTTP/1.1`.
     pub line: String,
-    /// Header names in lower case with their values, in order.
+    /// Lowercase header names with their values, in order.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
@@ -23,16 +23,16 @@ impl DayRange {
     }
 }
 
-/// The server; it ends with the test's runtime.
+/// The server; it stops with the test's runtime.
 #[derive(Clone, Debug)]
 pub struct StandIn {
-    /// Its address, without a trailing slash.
+    /// Its URL, without a trailing slash.
     pub base: String,
     asked: Arc<Mutex<Vec<DayRange>>>,
 }
 
 impl StandIn {
-    /// Starts a server that gives, for each request, the bytes that `answer` makes of it, and then closes the connection.
+    /// Starts a server that sends the bytes returned by `answer` for each request, and then closes the connection.
     pub async fn start(answer: impl Fn(&DayRange) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -46,21 +46,21 @@ impl StandIn {
         Self { base, asked }
     }
 
-    /// Everything that it was asked so far.
+    /// Every request so far.
     pub fn asked(&self) -> Vec<DayRange> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The last request.
     pub fn last(&self) -> DayRange {
-        self.asked().pop().expect("something was asked")
+        self.asked().pop().expect("no request was made")
     }
 }
 
 async fn serve(mut stream: TcpStream, kept: Arc<Mutex<Vec<DayRange>>>, answer: Arc<impl Fn(&DayRange) -> Vec<u8>>) {
     let Some(asked) = read(&mut stream).await else { return };
     kept.lock().unwrap_or_else(PoisonError::into_inner).push(asked.clone());
-    // A client that has gone away is its own affair.
+    // It does not matter if the client is gone.
     let _gone = stream.write_all(&answer(&asked)).await;
     let _gone = stream.shutdown().await;
 }
@@ -100,7 +100,7 @@ async fn read(stream: &mut TcpStream) -> Option<DayRange> {
     Some(asked)
 }
 
-/// The chunks of a chunked body, put together.
+/// Joins the chunks of a chunked body.
 fn joined(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {

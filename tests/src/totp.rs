@@ -1,4 +1,4 @@
-//! An authenticator app: the codes of its secret, computed here (RFC 6238 with SHA-1).
+//! An authenticator app: TOTP codes calculated from its secret (RFC 6238 with SHA-1).
 
 use ring::hmac;
 use shared::time::UnixMillis;
@@ -11,7 +11,7 @@ pub const STEP: i64 = 30_000;
 pub struct Totp(Vec<u8>);
 
 impl Totp {
-    /// With the secret as people copy it: base32 (RFC 4648, section 6) without padding.
+    /// From the displayed secret: base32 (RFC 4648, section 6) without padding.
     pub fn new(secret: &str) -> Self {
         let mut bits = (0_u64, 0_u32);
         let mut bytes = Vec::new();
@@ -31,7 +31,7 @@ impl Totp {
         &self.0
     }
 
-    /// The code at a time: 6 digits, every 30 seconds another (RFC 6238 with SHA-1).
+    /// The code at a time: six digits, changing every 30 seconds (RFC 6238 with SHA-1).
     pub fn code(&self, time: UnixMillis) -> String {
         format!("{:06}", self.number(time) % 1_000_000)
     }
@@ -52,7 +52,7 @@ mod tests {
 
     /// RFC 6238, appendix B, its last six digits.
     #[test]
-    fn codes_are_those_of_the_standard() {
+    fn codes_match_the_rfc_test_vectors() {
         let totp = Totp(b"12345678901234567890".to_vec());
         assert_eq!(totp, Totp::new("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"));
         for (seconds, code) in [(59, "287082"), (1_111_111_109, "081804"), (1_111_111_111, "050471"), (20_000_000_000, "353130")] {

@@ -1,4 +1,4 @@
-//! A verifier of challenges in place of Cloudflare's, as its documentation describes it: a token passes once. Its script makes a frame, and a token.
+//! A stand-in for Cloudflare's Turnstile as documented: a token passes once. Its script creates a frame and a token.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,10 +14,10 @@ use tokio::net::TcpListener;
 
 use crate::Options;
 
-/// The secret that it knows the service by.
+/// The service's secret at the verifier.
 pub const SECRET: &str = "turnstile-secret-of-the-tests";
 
-/// What its script does to a page: a frame of its own in each place for one, and a field with a token that passes.
+/// The effect of its script on a page: a frame in each placeholder, and a field with a valid token.
 const SCRIPT: &str = r#"
     const { origin } = new URL(document.currentScript.src);
     const show = () => {
@@ -37,31 +37,31 @@ const SCRIPT: &str = r#"
     }
 "#;
 
-/// How it answers.
+/// Its behavior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mood {
-    /// As it should: a token that begins with `good` passes once, any other never.
+    /// Normal: a token that starts with `good` passes once, others never.
     Well,
-    /// With this status and no sense.
+    /// This status with an invalid body.
     Broken(u16),
-    /// With 200 and no sense.
+    /// 200 with an invalid body.
     Nonsense,
-    /// With 200 and more than anybody should read.
+    /// 200 with an endless body.
     Endless,
-    /// To another address.
+    /// A redirect.
     Moved,
-    /// That the fault is the verifier's.
+    /// An error of the verifier itself.
     OwnFault,
-    /// Never.
+    /// No response.
     Silent,
 }
 
-/// The verifier; it ends with the test's runtime.
+/// The verifier; it stops with the test's runtime.
 #[derive(Clone, Debug)]
 pub struct Turnstile {
-    /// The address to post to.
+    /// Its URL.
     pub url: String,
-    /// The address of the script for pages.
+    /// The URL of the script for pages.
     pub script: String,
     state: Shared,
 }
@@ -76,7 +76,7 @@ struct Inner {
 }
 
 impl Turnstile {
-    /// Starts a verifier that answers well.
+    /// Starts a verifier with normal behavior.
     pub async fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -89,17 +89,17 @@ impl Turnstile {
         Self { url: format!("{base}/siteverify"), script: format!("{base}/api.js"), state }
     }
 
-    /// Options of a server that asks this verifier.
+    /// Options of a server that uses this verifier.
     pub fn options(&self, options: Options) -> Options {
         options.with("TURNSTILE_SECRET", SECRET).with("TURNSTILE_SITE_KEY", "site-key").with("TURNSTILE_URL", &self.url)
     }
 
-    /// How it answers from now on.
+    /// Sets its behavior from now on.
     pub fn set(&self, mood: Mood) {
         lock(&self.state).mood = mood;
     }
 
-    /// The questions so far, as objects.
+    /// The requests so far, as objects.
     pub fn asked(&self) -> Vec<Value> {
         lock(&self.state).asked.clone()
     }

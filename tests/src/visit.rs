@@ -1,5 +1,5 @@
-//! Somebody at a browser who uses the dashboard: opens pages, reads them, fills fields in and presses buttons, with a mouse, with the keyboard alone, or
-//! with scripts turned off.
+//! A user of the dashboard in a real browser: opens pages, reads them, fills in fields and presses buttons, with a mouse, with the keyboard alone, or
+//! with scripts disabled.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,19 +12,19 @@ use crate::people::PASSWORD;
 use crate::wait::eventually;
 use crate::{Options, TestApp};
 
-/// The tabulator key, as `WebDriver` names it.
+/// The Tab key in `WebDriver`.
 const TAB: char = '\u{e004}';
-/// The enter key.
+/// The Enter key.
 const ENTER: char = '\u{e007}';
-/// The control key.
+/// The Control key.
 const CONTROL: char = '\u{e009}';
-/// The escape key.
+/// The Escape key.
 pub const ESCAPE: char = '\u{e00c}';
 
-/// More often than this nobody presses the tabulator key to get somewhere.
+/// The maximum number of Tab presses to reach an element.
 const MOST_TABS: usize = 120;
 
-/// What somebody uses a page with.
+/// The kind of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hands {
     /// A mouse, and a keyboard for text.
@@ -36,13 +36,13 @@ pub enum Hands {
 }
 
 impl Hands {
-    /// All there are.
+    /// All of them.
     pub const ALL: [Self; 3] = [Self::Mouse, Self::Keyboard, Self::NoScripts];
-    /// Those with which a browser can show a passkey.
+    /// Those that support passkeys.
     pub const SCRIPTED: [Self; 2] = [Self::Mouse, Self::Keyboard];
 }
 
-/// Finds what is pressed: in the open dialog if there is one, else in the page, its content before what surrounds that.
+/// Finds a button or link: in the open dialog, otherwise in the page, with its content before its navigation.
 const FIND_BUTTON: &str = "
     const [text] = arguments;
     const dialog = document.querySelector('dialog[open]');
@@ -61,7 +61,7 @@ const FIND_FIELD: &str = "
     const field = scope.querySelector(`#${CSS.escape(id)}, input[type=checkbox][name=\"${CSS.escape(id)}\"]`);
     return field?.checkVisibility() ? field : null;";
 
-/// Whether an element has the focus, and whether that can be seen: by a ring, a shadow or a border that it has only then.
+/// Whether an element has the focus, and whether the focus is visible: by an outline, shadow or border that only focused elements have.
 const FOCUS: &str = "
     const [element] = arguments;
     if (document.activeElement !== element) return 'elsewhere';
@@ -77,26 +77,26 @@ const FOCUS: &str = "
     if (document.activeElement !== element || look() !== focused) throw new Error('the focus does not come back');
     return focused === left ? 'unseen' : 'seen';";
 
-/// What the network did that nobody has asked for yet, and every address that was opened as a page.
+/// Network events that were not queried yet, and every URL opened as a page.
 #[derive(Debug, Default)]
 struct Network {
     events: Vec<Value>,
     pages: HashSet<String>,
 }
 
-/// Somebody at a browser of their own.
+/// A user with a browser.
 #[derive(Debug)]
 pub struct Visit {
     /// The browser.
     pub browser: Browser,
-    /// What its pages are used with.
+    /// The kind of input.
     pub hands: Hands,
     base: String,
     network: Mutex<Network>,
 }
 
 impl Options {
-    /// With pages at a name for this machine, for which browsers keep passkeys.
+    /// Uses a hostname for this machine, which browsers require for passkeys.
     #[must_use]
     pub fn for_browsers(mut self) -> Self {
         let port = probe::free_port().unwrap();
@@ -117,10 +117,10 @@ fn base_of(app: &TestApp) -> String {
 }
 
 impl Visit {
-    /// A browser that nobody is signed in with.
+    /// A browser without a session.
     pub async fn start(app: &TestApp, hands: Hands) -> Self {
         let browser = Browser::start().await;
-        // As in a window that somebody looks at.
+        // As in a focused window.
         browser.chromium("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })).await;
         if hands == Hands::NoScripts {
             browser.chromium("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
@@ -128,28 +128,28 @@ impl Visit {
         Self { browser, hands, base: base_of(app), network: Mutex::default() }
     }
 
-    /// Goes on at another server.
+    /// Switches to another server.
     pub fn turn_to(&mut self, app: &TestApp) {
         self.base = base_of(app);
     }
 
-    /// The address of a path.
+    /// The URL of a path.
     pub fn address(&self, path: &str) -> String {
         if path.starts_with('/') { format!("{}{path}", self.base) } else { path.to_owned() }
     }
 
-    /// Opens a page by its path or its address.
+    /// Opens a page by its path or URL.
     pub async fn open(&self, path: &str) {
         self.browser.window.goto(&self.address(path)).await.unwrap();
     }
 
-    /// The path and query that the browser is at.
+    /// The current path and query.
     pub async fn path(&self) -> String {
         let address = self.browser.window.current_url().await.unwrap();
         address.as_str().strip_prefix(&self.base).unwrap_or(address.as_str()).to_owned()
     }
 
-    /// A script's value, once it is not null; `what` names it in the message of the failure.
+    /// A script's value once it is not null; `what` is for the error message.
     async fn found(&self, what: &str, script: &str, argument: &str) -> Value {
         eventually(what, async || {
             let found = self.browser.window.execute(script, vec![json!(argument)]).await.map_err(|error| error.to_string())?;
@@ -158,45 +158,45 @@ impl Visit {
         .await
     }
 
-    /// The text of the page as it is seen.
+    /// The visible text of the page.
     pub async fn text(&self) -> String {
         let text = self.browser.window.execute("return document.body.innerText;", Vec::new()).await;
         text.map_or_else(|error| error.to_string(), |text| text.as_str().unwrap_or_default().to_owned())
     }
 
-    /// Waits until the page shows a text, whatever spaces are in it.
+    /// Waits until the page shows a text, ignoring whitespace.
     pub async fn sees(&self, text: &str) {
         let script = "return document.body.innerText.replace(/\\s+/g, ' ').includes(arguments[0]) || null;";
         self.found(&format!("`{text}` is seen"), script, text).await;
     }
 
-    /// Waits until the page with this heading is there, whole.
+    /// Waits until the page with this heading is completely loaded.
     pub async fn is_at(&self, heading: &str) {
         let script = "const heading = document.querySelector('h1')?.innerText.replace(/\\s+/g, ' ').trim();
             return (document.readyState === 'complete' && heading === arguments[0]) || null;";
         self.found(&format!("the page `{heading}`"), script, heading).await;
     }
 
-    /// Waits until this condition, in the language of scripts, is true.
+    /// Waits until this JavaScript condition is true.
     pub async fn until(&self, condition: &str) {
         self.found(condition, &format!("return ({condition}) || null;"), "").await;
     }
 
-    /// What an element holds that a style selector finds: its value, or its text.
+    /// The value or text of the element with this CSS selector.
     pub async fn read(&self, selector: &str) -> String {
         let script = "const found = document.querySelector(arguments[0]); return found ? (found.value ?? found.innerText) : null;";
         let found = self.found(&format!("`{selector}`"), script, selector).await;
         found.as_str().unwrap().trim().to_owned()
     }
 
-    /// Every text of elements that a style selector finds.
+    /// The texts of all elements with this CSS selector.
     pub async fn read_all(&self, selector: &str) -> Vec<String> {
         let script = "return [...document.querySelectorAll(arguments[0])].map(element => element.innerText.trim());";
         let found = self.browser.run(script, &[json!(selector)]).await;
         found.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
     }
 
-    /// Types into the field with this id, in the place of what it holds.
+    /// Types into the field with this ID, replacing its value.
     pub async fn fill(&self, id: &str, text: &str) {
         let field = self.found(&format!("the field `{id}`"), FIND_FIELD, id).await;
         if self.hands == Hands::Keyboard {
@@ -208,7 +208,7 @@ impl Visit {
         self.act(&field, "value", json!({ "text": text })).await;
     }
 
-    /// Ticks the box of this name.
+    /// Checks the checkbox with this name.
     pub async fn tick(&self, name: &str) {
         let field = self.found(&format!("the box `{name}`"), FIND_FIELD, name).await;
         if self.hands == Hands::Keyboard {
@@ -219,7 +219,7 @@ impl Visit {
         }
     }
 
-    /// Presses the button, or follows the link, with this text.
+    /// Presses the button or link with this text.
     pub async fn press(&self, text: &str) {
         let button = self.found(&format!("the button or link `{text}`"), FIND_BUTTON, text).await;
         if self.hands == Hands::Keyboard {
@@ -230,20 +230,20 @@ impl Visit {
         }
     }
 
-    /// Gets to an element by the tabulator key alone, and sees that it is there.
+    /// Moves the focus to an element with the Tab key alone, and checks that it is visible.
     async fn tab_to(&self, element: &Value, what: &str) {
         for _ in 0..MOST_TABS {
             let focus = self.browser.run(FOCUS, std::slice::from_ref(element)).await;
             match focus.as_str().unwrap() {
                 "seen" => return,
-                "unseen" => panic!("`{what}` has the focus, and nothing shows it"),
+                "unseen" => panic!("`{what}` has the focus, but it is not visible"),
                 _ => self.keys(&[TAB]).await,
             }
         }
-        panic!("the tabulator key does not lead to `{what}`:\n{}", self.text().await)
+        panic!("the Tab key does not reach `{what}`:\n{}", self.text().await)
     }
 
-    /// Presses these keys, the first ones held until the last was pressed.
+    /// Presses these keys, holding the first ones until the last was pressed.
     pub async fn keys(&self, keys: &[char]) {
         let down = keys.iter().map(|key| json!({ "type": "keyDown", "value": key.to_string() }));
         let up = keys.iter().rev().map(|key| json!({ "type": "keyUp", "value": key.to_string() }));
@@ -257,13 +257,13 @@ impl Visit {
         self.browser.command(&format!("element/{id}/{action}"), Some(body)).await.unwrap();
     }
 
-    /// Gives the browser a cookie of the dashboard's. A page of it is open.
+    /// Sets a cookie of the dashboard. One of its pages must be open.
     pub async fn put_cookie(&self, name: &str, value: &str) {
         let cookie = json!({ "cookie": { "name": name, "value": value, "path": "/", "httpOnly": true } });
         self.browser.command("cookie", Some(cookie)).await.unwrap();
     }
 
-    /// Signs `<name>@example.com`, who has [`PASSWORD`], in on the page that is open or the sign-in page.
+    /// Signs in `<name>@example.com`, who has [`PASSWORD`], on the current page or the sign-in page.
     pub async fn type_password(&self, name: &str) {
         self.is_at("Sign in").await;
         self.fill("email", &format!("{name}@example.com")).await;
@@ -271,7 +271,7 @@ impl Visit {
         self.press("Sign in").await;
     }
 
-    /// An authenticator of this browser's own; with `has_resident_keys` one that finds its passkeys without being told which.
+    /// Adds a virtual authenticator; with `has_resident_keys` it finds its passkeys without credential IDs.
     pub async fn plug_in_authenticator(&self, has_resident_keys: bool) -> String {
         let authenticator = json!({
             "protocol": "ctap2",
@@ -284,13 +284,12 @@ impl Visit {
         id.as_str().unwrap().to_owned()
     }
 
-    /// Takes an authenticator away.
+    /// Removes an authenticator.
     pub async fn unplug(&self, authenticator: &str) {
         self.browser.chromium("WebAuthn.removeVirtualAuthenticator", json!({ "authenticatorId": authenticator })).await;
     }
 
-    /// What the console complains of since it was asked last: broken policies, scripts that fail, files that are missing. That a page was answered with
-    /// a refusal is no complaint.
+    /// New errors in the console: violated policies, failing scripts, missing files. A refusal of a page is not an error.
     pub async fn complaints(&self) -> Vec<String> {
         let said = self.browser.log("browser").await;
         let text = said.iter().map(|entry| entry["message"].as_str().unwrap_or_default().to_owned());
@@ -299,11 +298,11 @@ impl Visit {
             let refused = text.split_once(" - Failed to load resource: the server responded with a status of ");
             refused.is_some_and(|(address, _)| network.pages.contains(address))
         };
-        // The browser's own pages have scripts as well.
+        // The browser's own pages also have scripts.
         text.filter(|text| !is_refused_page(text) && !text.starts_with("chrome:")).collect()
     }
 
-    /// What the network did since this was asked last, besides what is kept already.
+    /// Reads new network events.
     async fn listen(&self) -> MutexGuard<'_, Network> {
         let said = self.browser.log("performance").await;
         let mut network = self.network.lock().unwrap_or_else(PoisonError::into_inner);
@@ -317,12 +316,12 @@ impl Visit {
         network
     }
 
-    /// What it did since this was called last.
+    /// New events since the last call.
     async fn events(&self) -> Vec<Value> {
         std::mem::take(&mut self.listen().await.events)
     }
 
-    /// Every address that the browser has asked for since it was asked last, with the pages that it named as those that led there.
+    /// Every URL requested since the last call, with the referrers.
     pub async fn asked(&self) -> Vec<String> {
         let events = self.events().await;
         let sent = events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
@@ -334,7 +333,7 @@ impl Visit {
         sent.map(line).collect()
     }
 
-    /// How many bytes have come over the network, headers and all, since the browser was asked last what it has asked for.
+    /// The number of bytes received over the network, including headers, since the requests were last queried.
     pub async fn weight(&self) -> f64 {
         let mut ours = HashSet::new();
         let mut weight = 0.0;
@@ -352,15 +351,15 @@ impl Visit {
         weight
     }
 
-    /// How much of the page has moved on its own since it was opened (cumulative layout shift), and what has.
+    /// The cumulative layout shift since the page was opened, and its causes.
     pub async fn shift(&self) -> (f64, String) {
         self.shift_after("").await
     }
 
-    /// The same once a script has run that changes the page.
+    /// The same after a script that changes the page.
     pub async fn shift_after(&self, change: &str) -> (f64, String) {
-        // What the last script has moved is drawn by the first of two frames, and counted by the second.
-        // The entries that were kept come in order of their kinds: once the first paint is there, all before it are.
+        // The changes are rendered in the first of two frames and recorded in the second. Buffered entries are sorted by kind: once the first paint
+        // is there, so are all before it.
         let count = "const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
         return drawn().then(drawn).then(() => new Promise((resolve) => {
             let sum = 0;
@@ -383,7 +382,7 @@ impl Visit {
         (found[0].as_f64().unwrap(), found[1].as_str().unwrap().to_owned())
     }
 
-    /// Has pages drawn for somebody who prefers `light` or `dark`, and no motion.
+    /// Emulates the preferred color scheme `light` or `dark`, and reduced motion.
     pub async fn prefer(&self, scheme: &str) {
         let features =
             json!([{ "name": "prefers-color-scheme", "value": scheme }, { "name": "prefers-reduced-motion", "value": "reduce" }]);

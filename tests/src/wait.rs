@@ -1,13 +1,11 @@
-//! Waiting for what happens elsewhere: by asking again and again until it has, never by letting time pass.
+//! Waiting for events elsewhere: by polling until they happen, never by sleeping.
 
 use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-/// How long anything may take before a test gives it up: an idle machine needs a hundredth of it.
-///
-/// Less than what nextest leaves the test (`.config/nextest.toml`), so that the test can still say what it has waited for: its groups have 300
-/// seconds, and what is in none of them has 120.
+/// The timeout for anything to happen: an idle machine needs a hundredth of it. It is shorter than nextest's timeout (`.config/nextest.toml`), so
+/// that the test can still tell what it was waiting for: 300 seconds for its groups, 120 for all others.
 pub fn patience() -> Duration {
     match std::env::var("NEXTEST_TEST_GROUP").as_deref() {
         Ok("@global") => Duration::from_secs(90),
@@ -15,12 +13,12 @@ pub fn patience() -> Duration {
     }
 }
 
-/// Waits until `happened` gives something; `what` names it in the message of the failure.
+/// Waits until `happened` returns a value; `what` is for the error message.
 pub async fn until<T>(what: &str, mut happened: impl AsyncFnMut() -> Option<T>) -> T {
     eventually(what, async || happened().await.ok_or_else(|| "not yet".to_owned())).await
 }
 
-/// As [`until`]; the error of an attempt says what is missing, and the last one becomes part of the message of the failure.
+/// Like [`until`]; the error of the last attempt becomes part of the error message.
 pub async fn eventually<T>(what: &str, mut attempt: impl AsyncFnMut() -> Result<T, String>) -> T {
     let mut missing = "nothing was asked".to_owned();
     let asking = async {

@@ -66,7 +66,7 @@ fn a_directory_with_data_is_refused() {
 }
 
 #[test]
-fn a_directory_that_is_not_named_so_is_refused() {
+fn an_entry_whose_name_and_attributes_disagree_about_directories_is_refused() {
     let why = "its name and its attributes disagree on whether it is a directory";
     assert_blamed(deflated("a", b"x").attributes(0o040_755 << 16), why);
     assert_blamed(deflated("a", b"x").attributes(0x10), why);
@@ -74,7 +74,7 @@ fn a_directory_that_is_not_named_so_is_refused() {
 }
 
 #[test]
-fn a_local_header_unlike_the_directory_is_refused() {
+fn a_local_header_that_differs_from_the_directory_is_refused() {
     assert_blamed(deflated("a", b"x").local(|header| header.name = b"b".to_vec()), "its local header has a different name");
     let why = "its local header has different flags or a different method";
     assert_blamed(deflated("a", b"x").local(|header| header.flags |= 1), why);
@@ -92,7 +92,7 @@ fn a_local_header_unlike_the_directory_is_refused() {
 }
 
 #[test]
-fn a_data_descriptor_unlike_the_directory_is_refused() {
+fn a_data_descriptor_that_differs_from_the_directory_is_refused() {
     let why = "its data descriptor differs from the central directory";
     for index in 0..16 {
         let mut entry = streamed("a", b"x");
@@ -135,7 +135,7 @@ fn damaged_data_is_refused() {
 }
 
 #[test]
-fn compressed_data_must_end_exactly_where_it_says() {
+fn compressed_data_must_have_exactly_the_declared_length() {
     let data = b"some text, some text";
     let with_body = |body: Vec<u8>| {
         let compressed = u32::try_from(body.len()).unwrap();

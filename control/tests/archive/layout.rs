@@ -48,7 +48,7 @@ fn data_that_runs_into_the_central_directory_is_refused() {
 }
 
 #[test]
-fn an_offset_to_elsewhere_is_refused() {
+fn a_wrong_offset_is_refused() {
     for offset in [1, 5_000, u32::MAX - 1] {
         let message = refusal(&zip([Entry { offset: Some(offset), ..good() }]));
         assert_eq!(message, "entry \"CodePush/main.jsbundle\": bytes before it belong to no entry");

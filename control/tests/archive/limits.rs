@@ -17,7 +17,7 @@ fn refusal_within(bytes: &[u8], limits: &ArchiveLimits) -> String {
 }
 
 #[test]
-fn the_defaults_are_those_of_the_service() {
+fn the_defaults_match_the_service() {
     assert_eq!(usual(), ArchiveLimits { entries: 20_000, uncompressed_bytes: 1_073_741_824, ratio: 200 });
 }
 
@@ -51,7 +51,7 @@ fn a_compression_bomb_is_refused() {
 }
 
 #[test]
-fn a_compression_bomb_that_lies_about_its_size_is_refused() {
+fn a_compression_bomb_with_a_false_size_is_refused() {
     let bomb = deflated("bomb", &vec![0; 64 << 20]).with(|header| header.uncompressed = 1_000);
     assert_eq!(refusal(&zip([bomb])), "entry \"bomb\": it is longer than it declares");
 }

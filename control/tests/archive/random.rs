@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn many_changes_never_panic(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20)) {
+    fn random_changes_never_panic(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20)) {
         let mut bytes = good().bytes();
         for (at, with) in changes {
             let at = at.index(bytes.len());

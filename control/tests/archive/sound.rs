@@ -72,7 +72,7 @@ fn the_order_of_entries_does_not_change_the_hash() {
 }
 
 #[test]
-fn the_directory_may_list_entries_in_another_order_than_the_file() {
+fn the_directory_may_list_entries_in_a_different_order_than_the_file() {
     let [bundle, image] = package(V1);
     let ordered = archive([bundle.clone(), image.clone()]).bytes();
     let (bundle_length, image_length) = (local_length(&bundle), local_length(&image));
@@ -92,7 +92,7 @@ fn backslashes_are_slashes() {
 }
 
 #[test]
-fn every_ordinary_way_to_write_an_entry_gives_the_same_hash() {
+fn every_common_encoding_of_an_entry_gives_the_same_hash() {
     let data: &[u8] = b"A\n";
     let mut unsigned_descriptor = streamed(BUNDLE, data);
     unsigned_descriptor.descriptor = descriptor(&unsigned_descriptor.central);

@@ -61,7 +61,7 @@ async fn a_known_sequence_of_reports_gives_the_known_counters() {
 }
 
 #[tokio::test]
-async fn a_cleared_history_starts_from_nothing_and_old_reports_do_not_bring_it_back() {
+async fn old_reports_do_not_restore_a_cleared_history() {
     let world = World::create().await;
     let (early, late) = (report(STAGING, Some("phone"), binary("1.0.0"), 10), report(PRODUCTION, Some("phone"), installed("v1"), 20));
     world.store(&[early.clone(), late.clone()]).await;
@@ -82,13 +82,13 @@ async fn a_cleared_history_starts_from_nothing_and_old_reports_do_not_bring_it_b
     assert_eq!(world.negatives().await, 0);
     let mut tx = world.db.read().await.unwrap();
     let flags: String = on!(tx, |conn| sqlx::query_scalar("SELECT flags FROM report_clients").fetch_one(conn).await).unwrap();
-    assert!(flags.ends_with(r#":{"e":0,"l":{"2":2}}}"#), "only what counts is kept: {flags}");
+    assert!(flags.ends_with(r#":{"e":0,"l":{"2":2}}}"#), "only counted events are stored: {flags}");
     drop(tx);
     world.end().await;
 }
 
 #[tokio::test]
-async fn a_deleted_deployment_accepts_no_reports_and_keeps_no_client() {
+async fn a_deleted_deployment_drops_reports_and_keeps_no_devices() {
     let world = World::create().await;
     world.store(&[report(PRODUCTION, Some("phone"), installed("v1"), 10)]).await;
     world.run("DELETE FROM metric_counters").await;
@@ -102,7 +102,7 @@ async fn a_deleted_deployment_accepts_no_reports_and_keeps_no_client() {
 }
 
 #[tokio::test]
-async fn an_unknown_label_is_accepted_and_leaves_no_trace() {
+async fn a_report_for_an_unknown_label_is_accepted_and_ignored() {
     let world = World::create().await;
     world.store(&[report(STAGING, Some("phone"), installed("v1"), 10)]).await;
     let unknown = [
@@ -125,7 +125,7 @@ async fn an_unknown_label_is_accepted_and_leaves_no_trace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn binary_versions_beyond_the_limit_share_a_counter_and_leave_it_again() {
+async fn binary_versions_beyond_the_limit_share_a_counter_until_devices_update() {
     let world = World::create().await;
     let mut tasks = Vec::new();
     for client in 0..12 {
@@ -138,7 +138,7 @@ async fn binary_versions_beyond_the_limit_share_a_counter_and_leave_it_again() {
         task.await.unwrap();
     }
     let counters = world.counters().await;
-    assert_eq!(counters.len(), 4, "three names and other: {counters:?}");
+    assert_eq!(counters.len(), 4, "three named versions and other: {counters:?}");
     assert_eq!(counters[&(STAGING.to_owned(), "other".to_owned())], [9, 0, 0, 0]);
     for client in 0..12 {
         world.store(&[report(STAGING, Some(&format!("phone {client}")), installed("v1"), 20)]).await;
@@ -155,9 +155,9 @@ async fn ids_of_reports_without_a_client_are_kept_for_fifteen_days() {
     let anonymous = report(STAGING, None, installed("v1"), 10);
     world.store(&[anonymous.clone(), anonymous.clone()]).await;
     world.store(std::slice::from_ref(&anonymous)).await;
-    assert_eq!(world.one(STAGING, "v1").await, Some([0, 0, 1, 0]), "counted once, active nowhere");
+    assert_eq!(world.one(STAGING, "v1").await, Some([0, 0, 1, 0]), "counted once, without an active device");
     for (days, is_counted_again) in [(15, 0), (16, 1)] {
-        assert!(!counting::purge(&world.db, UnixMillis(5_000 + days * 86_400_000)).await.unwrap(), "there is no more");
+        assert!(!counting::purge(&world.db, UnixMillis(5_000 + days * 86_400_000)).await.unwrap(), "there are no more");
         world.store(std::slice::from_ref(&anonymous)).await;
         assert_eq!(world.one(STAGING, "v1").await, Some([0, 0, 1 + is_counted_again, 0]));
     }

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_range_is_served_and_all_else_ignored() {
+    fn only_a_single_range_is_served() {
         let cases = [
             ("bytes=0-0", Wanted::Part(0..1)),
             ("bytes=0-99", Wanted::Part(0..100)),
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_found_in_lists() {
+    fn entity_tags_are_found_in_lists() {
         assert!(names_tag("\"a\", W/\"b\"", "\"b\"") && names_tag("*", "\"x\""));
         assert!(!names_tag("\"a\", b", "\"b\"") && !names_tag("", "\"b\""));
     }

@@ -112,7 +112,7 @@ fn a_response_with_update_has_exactly_the_members_of_the_reference() {
 }
 
 #[test]
-fn a_device_outside_a_range_is_told_the_range() {
+fn a_device_outside_the_range_is_told_the_range() {
     let [snake, _] = answers(&[release(1, "^2.0")], &request("1.0"));
     assert!(snake.contains(r#""app_version":"^2.0""#) && snake.contains(r#""target_binary_range":"^2.0""#), "{snake}");
 }

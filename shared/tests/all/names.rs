@@ -46,7 +46,7 @@ fn debug_output_truncates_a_deployment_key() {
 }
 
 #[test]
-fn a_label_is_v_followed_by_a_number() {
+fn a_label_is_the_letter_v_and_a_number() {
     for (text, number) in [("v1", 1), ("v27", 27), ("v999999999", 999_999_999)] {
         let label: Label = text.parse().unwrap();
         assert_eq!((label.number(), label.to_string().as_str()), (number, text));

@@ -58,7 +58,7 @@ fn other_paths_are_not_acquisition_paths() {
 }
 
 #[test]
-fn the_table_lists_each_path_once_with_the_endpoint_found_for_it() {
+fn the_table_lists_each_path_once_with_its_endpoint() {
     let table = all();
     assert_eq!(table.len(), 36);
     assert_eq!(table.iter().map(|(path, _)| path).collect::<HashSet<_>>().len(), 36);

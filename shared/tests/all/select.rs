@@ -116,7 +116,7 @@ fn a_mandatory_release_in_between_makes_the_update_mandatory() {
 }
 
 #[test]
-fn every_mandatory_release_counts_for_a_device_on_no_release() {
+fn any_mandatory_release_makes_the_first_update_mandatory() {
     let history = history(&["1.0.0:m", "1.0.0"]);
     let unknown = CheckRequest { label: Some("v9".into()), package_hash: Some(hash("unknown").to_string()), ..request("1.0.0") };
     updates(&history, &unknown, "v2", true);

@@ -153,7 +153,7 @@ fn a_call_from_an_older_edge_is_verified_with_its_body() {
 }
 
 #[test]
-fn a_signature_of_one_kind_is_invalid_for_the_other() {
+fn download_and_internal_call_signatures_are_not_interchangeable() {
     let secrets = secrets(&[OLD]).unwrap();
     let address = Sha256Hex::of(b"").to_string();
     let header = sign_address(&secrets, "GET", "/", NOW, &address);

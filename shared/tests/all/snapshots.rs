@@ -223,7 +223,7 @@ fn an_oversized_snapshot_drops_the_oldest_diffs_then_the_oldest_descriptions() {
     };
     assert_eq!(left(full), (true, 9, 9));
     assert_eq!(left(full - 1), (true, 8, 9), "one byte too many");
-    assert_eq!(left(full - 9 * 140), (true, 0, 9), "every diff goes before the first description");
+    assert_eq!(left(full - 9 * 140), (true, 0, 9), "every diff is dropped before the first description");
     let (fits, diffs, notes) = left(full - 9 * 140 - 2_000);
     assert!(fits && diffs == 0 && (6..9).contains(&notes), "{notes} descriptions are left");
     assert_eq!(left(100), (false, 0, 0), "updates are published anyway");

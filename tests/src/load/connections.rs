@@ -1,5 +1,4 @@
-//! As many devices at once as one machine is asked to serve, over connections that stay open, on a bare workerd: wrangler itself would be the
-//! bottleneck.
+//! As many concurrent devices as one machine should serve, over open connections, on a bare workerd: wrangler itself would be the bottleneck.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,17 +14,16 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::{ANY_NUMBER, Size};
 
 const CONNECTIONS: usize = 256;
-/// In KiB: V8 takes the room that it works in step by step, up to 64 MiB at once. Of what each check may leave behind, the short form finds 8 KiB and the
-/// soak 1 KiB.
+/// In KiB: V8 grows its heap in steps of up to 64 MiB. The short test detects a leak of 8 KiB per check, the soak test 1 KiB.
 const MOST_GROWTH: u64 = 128 * 1024;
-/// One request of so many is a report, as a device reports once for many checks.
+/// One in this many requests is a report, since a device reports once for many checks.
 const REPORT_EACH: usize = 32;
 const RELEASES: [usize; 4] = [0, 1, 2, 5];
 
-/// What the devices share.
+/// Shared data of the devices.
 struct Load {
     paths: Vec<(String, Endpoint)>,
-    /// Keys of deployments, with the label that each offers.
+    /// Keys of deployments, with the label each offers.
     deployments: Vec<(String, String)>,
     is_over: AtomicBool,
     checks: AtomicU64,
@@ -62,7 +60,7 @@ impl Load {
     }
 }
 
-/// On a bare workerd 256 connections meet no error, and memory does not grow.
+/// On a bare workerd, 256 connections get no errors, and memory does not grow.
 pub async fn on_a_bare_workerd(size: Size) {
     let app = SelfHosted::spawn(&[("LIMIT_REPORTS", ANY_NUMBER), ("LIMIT_REPORTS_ADDRESS", ANY_NUMBER)]).await;
     let owner = app.control.sign_up("ada").await;
@@ -87,10 +85,10 @@ pub async fn on_a_bare_workerd(size: Size) {
     });
     let mut devices = JoinSet::new();
     for device in 0..CONNECTIONS {
-        // Each has a connection of its own, which stays open.
+        // Each has its own connection, which stays open.
         let (client, load) = (app.anonymous(), Arc::clone(&load));
         devices.spawn(async move {
-            // Primes, so that no two run through paths and deployments in step.
+            // Primes, so that no two devices use paths and deployments in step.
             let mut number = device * 7_919;
             while !load.is_over.load(Ordering::Relaxed) {
                 number += 1;
@@ -110,7 +108,7 @@ pub async fn on_a_bare_workerd(size: Size) {
         } else {
             memory.push(app.process().memory());
         }
-        // None ends before it is told to: this one met something else than the right answer.
+        // None ends before it is told to: this one got a wrong response.
         if let Some(ended) = devices.try_join_next() {
             ended.unwrap();
         }

@@ -1,4 +1,4 @@
-//! What anybody can send: keys, labels, versions and client ids without end. What they leave behind is bounded.
+//! Floods of unauthenticated requests with random keys, labels, versions and client IDs: their resource use is bounded.
 
 use super::{ANY_NUMBER, Size};
 
@@ -21,15 +21,15 @@ const AT_ONCE: usize = 48;
 const RELEASES: u64 = 3;
 const BINARY_VERSIONS: i64 = 200;
 const LOOK_UPS_PER_SECOND: i64 = 20;
-/// In KiB, for 80,000 requests: what V8 leaves for its next collection comes and goes. A leak of 1 KiB in each would be 78 MiB.
+/// In KiB, for 80,000 requests: V8's garbage varies. A leak of 1 KiB in each would be 78 MiB.
 const MOST_GROWTH: u64 = 64 * 1024;
-/// What answers a question about a deployment that is nobody's: control's word, or that control has been asked too often.
+/// The possible statuses for unknown deployments: the control plane's response, or too many lookups.
 const UNKNOWN_AT_EDGE: &[u16] = &[404, 503];
 
 const DEPLOY: &str = "/v1/public/svc/report_status/deploy";
 const DOWNLOAD: &str = "/v1/public/svc/report_status/download";
 
-/// A key that has the right form and is nobody's.
+/// A valid key without a deployment.
 fn random_key(random: &mut Random) -> String {
     let length = 16 + random.place(85);
     let mut key = format!("{:016x}", random.bits());
@@ -39,7 +39,7 @@ fn random_key(random: &mut Random) -> String {
     key
 }
 
-/// A request and the statuses that may answer it.
+/// A request and its allowed statuses.
 struct Sent {
     method: Method,
     path: String,
@@ -47,14 +47,14 @@ struct Sent {
     allowed: &'static [u16],
 }
 
-/// What has to be in the database when all of it is counted.
+/// The expected rows once everything is counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Rows {
-    /// Clients of whom anything is known.
+    /// Devices with a row.
     clients: usize,
-    /// Those of them who are somewhere.
+    /// Devices that run something.
     active: usize,
-    /// Reports without a client id.
+    /// Reports without a client ID.
     ids: usize,
 }
 
@@ -70,7 +70,7 @@ fn checks(size: Size, random: &mut Random, unknown: &'static [u16]) -> Vec<Sent>
     (0..size.requests).map(|_| check(&random_key(random), unknown)).collect()
 }
 
-/// Reports for a deployment with [`RELEASES`] releases, and what is to be counted of them.
+/// Reports for a deployment with [`RELEASES`] releases, and the expected rows.
 fn reports(size: Size, random: &mut Random, key: &str, unknown: &'static [u16]) -> (Vec<Sent>, Rows) {
     let (mut all, mut clients, mut active, mut ids) = (Vec::new(), BTreeSet::new(), BTreeSet::new(), 0);
     for _ in 0..size.requests {
@@ -81,7 +81,7 @@ fn reports(size: Size, random: &mut Random, key: &str, unknown: &'static [u16]) 
         let mut body = json!({ "deployment_key": key, "app_version": version, "label": format!("v{number}"), "client_unique_id": format!("c{client}") });
         let (mut path, mut allowed): (&str, &'static [u16]) = (DEPLOY, &[200]);
         match random.below(8) {
-            // An app store build.
+            // A binary version.
             0..=2 => {
                 body.as_object_mut().unwrap().remove("label");
                 clients.insert(client);
@@ -124,7 +124,7 @@ fn reports(size: Size, random: &mut Random, key: &str, unknown: &'static [u16]) 
     (all, Rows { clients: clients.len(), active: active.len(), ids })
 }
 
-/// Sends everything, [`AT_ONCE`] at a time, and counts the answers by status.
+/// Sends everything, [`AT_ONCE`] at a time, and counts the responses by status.
 async fn send(client: &Client, requests: Vec<Sent>) -> BTreeMap<u16, u64> {
     let mut shares: Vec<Vec<Sent>> = (0..AT_ONCE).map(|_| Vec::new()).collect();
     for (number, request) in requests.into_iter().enumerate() {
@@ -168,7 +168,7 @@ async fn publish(owner: &Client) -> String {
 /// Waits until everything is counted, and expects no row beyond the bounds.
 async fn assert_rows(app: &TestApp, expected: &Rows) {
     let count = async |sql| usize::try_from(app.number(sql).await).unwrap();
-    eventually("every report counted", async || {
+    eventually("every report to be counted", async || {
         let rows = Rows {
             clients: count("SELECT COUNT(*) FROM report_clients").await,
             active: count("SELECT CAST(COALESCE(SUM(active), 0) AS BIGINT) FROM metric_counters").await,
@@ -177,7 +177,7 @@ async fn assert_rows(app: &TestApp, expected: &Rows) {
         if rows == *expected { Ok(()) } else { Err(format!("{rows:?} instead of {expected:?}")) }
     })
     .await;
-    // A binary version is what does not look like a label; what is beyond the bound stands under `other`.
+    // A binary version is a place that does not look like a label; those beyond the limit are counted under `other`.
     let labels = app.number("SELECT COUNT(*) FROM metric_counters WHERE place LIKE 'v%'").await;
     let versions = app.number("SELECT COUNT(*) FROM metric_counters WHERE place NOT LIKE 'v%' AND place <> 'other'").await;
     let other = app.number("SELECT active FROM metric_counters WHERE place = 'other'").await;
@@ -186,10 +186,10 @@ async fn assert_rows(app: &TestApp, expected: &Rows) {
     assert!(other > 0);
 }
 
-/// An edge whose look-ups at control are counted.
+/// An edge whose lookups at the control plane are counted.
 struct Watched {
     app: EdgeApp,
-    /// Of a deployment with [`RELEASES`] releases.
+    /// The key of a deployment with [`RELEASES`] releases.
     key: String,
     owner: Client,
     relay: Relay,
@@ -210,30 +210,30 @@ impl Watched {
         Self { app, key, owner, relay }
     }
 
-    /// Sends all of it, and expects control to be asked no more often than it may.
+    /// Sends everything, and expects no more lookups than allowed.
     async fn send(&self, requests: Vec<Sent>) -> BTreeMap<u16, u64> {
         let (asked, start) = (self.relay.counted(), Clock::System.now());
         let statuses = send(&self.app.anonymous(), requests).await;
         let asked = self.relay.counted() - asked;
         let seconds = 1 + (Clock::System.now().as_millis() - start.as_millis()) / 1_000;
         println!("{statuses:?} in {seconds} s; {asked} look-ups at control");
-        // One second more, as the first may be the rest of one that had begun before.
+        // One more second, as the first one may have been partly over.
         assert!(i64::try_from(asked).unwrap() <= LOOK_UPS_PER_SECOND * (seconds + 1), "{asked} in {seconds} s");
-        // Control's word is asked for once for each; an answer that came too late is no word.
+        // Each 404 needed a lookup; one that timed out is no answer.
         assert!(statuses[&404] <= asked, "{statuses:?}: {asked} look-ups");
         statuses
     }
 }
 
-/// Checks of random keys call the control plane so often at most, and those of others are answered.
+/// Checks of random keys are limited at the control plane, and those of others are served.
 pub async fn random_checks(size: Size) {
     let edge = Watched::spawn().await;
     let client = edge.app.anonymous();
     edge.send(checks(size, &mut Random::new(0x9e37_79b9_7f4a_7c15), UNKNOWN_AT_EDGE)).await;
 
-    // A key is remembered to be nobody's, so that it costs nothing when it comes again.
+    // An unknown key is cached, so that it costs nothing when repeated.
     let again = "again-and-again-0123456789";
-    eventually("a look-up that is within the limit", async || {
+    eventually("a lookup within the limit", async || {
         let answer = client.get(&check_path(again)).await;
         if answer.status == 404 { Ok(()) } else { Err(answer.text()) }
     })
@@ -244,7 +244,7 @@ pub async fn random_checks(size: Size) {
     edge.app.until_offered(&edge.key, &format!("v{RELEASES}")).await;
 }
 
-/// Random reports through the queue leave no more rows than there are clients and counters.
+/// Random reports through the queue create only rows of devices and counters.
 pub async fn random_reports(size: Size) {
     let edge = Watched::spawn().await;
     let (requests, expected) = reports(size, &mut Random::new(0x2545_f491_4f6c_dd1d), &edge.key, UNKNOWN_AT_EDGE);
@@ -268,18 +268,18 @@ pub async fn without_an_edge(size: Size) {
     requests.extend(reports);
     let statuses = send(&client, requests).await;
     println!("{statuses:?}; the snapshots' cache holds {held} bytes");
-    assert_eq!(app.state().snapshots.bytes(), held, "what nobody has takes no place among snapshots");
+    assert_eq!(app.state().snapshots.bytes(), held, "unknown keys occupy no snapshot slots");
     assert_rows(&app, &expected).await;
 }
 
-/// One flood after the other leaves the isolate its memory.
+/// Repeated floods do not exhaust the isolate's memory.
 pub async fn one_after_the_other(size: Size) {
     let app = SelfHosted::spawn(&[("LIMIT_REPORTS", ANY_NUMBER), ("LIMIT_REPORTS_ADDRESS", ANY_NUMBER)]).await;
     let key = publish(&app.control.sign_up("ada").await).await;
     let client = app.anonymous();
     let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
     let mut memory = Vec::new();
-    // The first one makes V8 take the room that it works in; from then on every key, label, version and client is new, and nothing may grow.
+    // The first flood makes V8 grow its heap; afterwards every key, label, version and client is new, and nothing may grow.
     for _ in 0..3 {
         let mut requests = checks(size, &mut random, UNKNOWN_AT_EDGE);
         requests.extend(reports(size, &mut random, &key, UNKNOWN_AT_EDGE).0);

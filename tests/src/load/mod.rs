@@ -1,43 +1,42 @@
-//! Many requests at the edge: what they may cost in memory, rows and calls of the control plane, and that each is answered. In short they are tests,
-//! at length `cargo xtask soak edge`.
+//! Load on the edge: the memory, rows and control plane calls that many requests may cost, and that each gets a response. The short form runs as
+//! tests, the long one as `cargo xtask soak edge`.
 //!
-//! `flood` is what unauthenticated clients send; `connections` is what many devices do. Start reading at [`Size`].
+//! `flood` simulates attackers, `connections` many devices. Start reading at [`Size`].
 
 pub mod connections;
 pub mod flood;
 
-/// Unlimited, so that it is the other bounds that hold.
+/// Unlimited, so that the other limits apply.
 const ANY_NUMBER: &str = "1000000000/1m";
 
-/// How much is sent, and for how long.
+/// The amount and duration of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Random checks in a flood, and random reports.
+    /// The number of random checks in a flood, and of random reports.
     pub requests: usize,
-    /// Over connections that stay open, before memory is compared, so long and so many checks: V8 takes the room that it works in step by step, as it
-    /// likes, and then stays there.
+    /// The duration of the warm-up over open connections before memory is compared: V8 grows its heap in steps and then stays there.
     pub warm_seconds: usize,
-    /// See `warm_seconds`.
+    /// The minimum number of checks in the warm-up.
     pub warm_checks: u64,
-    /// So long memory is compared; at least 4.
+    /// The duration of the comparison of memory; at least 4.
     pub seconds: usize,
-    /// And for at least so many checks: on a busy machine they take longer, and a leak is counted in checks.
+    /// The minimum number of checks in the comparison: on a busy machine they take longer, and a leak is counted per check.
     pub checks: u64,
 }
 
 impl Size {
-    /// What the tests run.
+    /// The size for tests.
     pub const SHORT: Self = Self { requests: 5_000, warm_seconds: 8, warm_checks: 20_000, seconds: 10, checks: 20_000 };
-    /// What the soak runs.
+    /// The size for the soak test.
     pub const LONG: Self = Self { requests: 20_000, warm_seconds: 15, warm_checks: 60_000, seconds: 60, checks: 500_000 };
 
-    /// Clients who send a flood's reports: fewer than those, so that they repeat themselves.
+    /// The number of clients that send a flood's reports: fewer than reports, so that they repeat themselves.
     fn clients(self) -> u64 {
         self.requests as u64 * 3 / 10
     }
 }
 
-/// Everything at this size, one after the other. Panics where a bound does not hold.
+/// Runs everything at this size, one after the other. Panics if a bound is exceeded.
 pub async fn run(size: Size) {
     println!("checks of random keys");
     flood::random_checks(size).await;

@@ -1,7 +1,6 @@
-//! What attackers can do to the program with connections alone, at full size: each attack as it was carried out once, and what the program and others
-//! notice of it. Panics where a bound does not hold.
+//! Attacks with connections alone, at full size: each known attack, and its effect on the program and other clients. Panics if a bound is exceeded.
 //!
-//! The program is one built with the feature `planted-panic`, so that a panic can be asked for.
+//! The program is built with the feature `planted-panic`, which allows panics on demand.
 
 use control::testing::Clock;
 use serde_json::json;
@@ -21,16 +20,16 @@ use crate::raw::{connect, read_answer, until_closed};
 use crate::reports::{BATCHES, batch, report};
 use crate::wait::until;
 
-/// The most memory that the program may take, in KiB.
+/// The maximum memory of the program, in KiB.
 const MOST_MEMORY: u64 = 100 << 10;
 
-/// What it may open: what it had when idle connections stopped it.
+/// The limit of file descriptors with which idle connections once stopped the program.
 const DESCRIPTORS: u32 = 1_024;
 
 /// The largest batch, in bytes.
 const LARGEST: usize = 2 << 20;
 
-/// All attacks, one after the other, on one program that has to survive them.
+/// Runs all attacks, one after the other, on one program that must survive them.
 pub async fn run() {
     let plan = Plan { events: 10, clients: 1, kills: 0, seed: 1 };
     let (place, key) = Place::make(&plan).await;
@@ -79,7 +78,7 @@ pub async fn run() {
     }
 
     println!("16 clients with invented signatures, whose bodies never come");
-    let mut strangers = Vec::new();
+    let mut unauthenticated = Vec::new();
     for _ in 0..16 {
         let mut stream = connect(&serving.base).await;
         let invented = format!("t={},h={},v1={}", now().0, "ab".repeat(32), "cd".repeat(32));
@@ -97,7 +96,7 @@ pub async fn run() {
 
 async fn finish(serving: Serving) {
     let log = serving.stop().await;
-    assert!(log.contains("a thread panicked"), "a panic is a line of the log");
+    assert!(log.contains("a thread panicked"), "the panic is logged");
 }
 
 fn now() -> UnixMillis {
@@ -108,7 +107,7 @@ fn head(signature: &str, length: usize) -> String {
     format!("POST {BATCHES} HTTP/1.1\r\nhost: localhost\r\nx-updraft-signature: {signature}\r\ncontent-length: {length}\r\n\r\n")
 }
 
-/// Sends 200 bodies of the largest size at once; the signed ones are batches that are none, and told so.
+/// Sends 200 concurrent bodies of the maximum size; the signed ones are invalid batches, and refused as such.
 async fn many_bodies(others: &Others, is_signed: bool) {
     let body = vec![b' '; LARGEST];
     let signature = if is_signed {
@@ -121,7 +120,7 @@ async fn many_bodies(others: &Others, is_signed: bool) {
         let (mut stream, head, body) = (connect(&others.base).await, head(&signature, LARGEST), body.clone());
         sending.spawn(async move {
             stream.write_all(head.as_bytes()).await.unwrap();
-            // The answer may come, and the connection be closed, before all is sent.
+            // The server may respond and close before everything is sent.
             let _ = stream.write_all(&body).await;
             status(&mut stream).await
         });
@@ -137,14 +136,14 @@ async fn status(stream: &mut TcpStream) -> String {
     read_answer(stream).await.chars().take(12).collect()
 }
 
-/// Everybody else.
+/// Unrelated clients.
 struct Others {
     base: String,
     key: String,
 }
 
 impl Others {
-    /// With connections of its own.
+    /// A client with its own connections.
     fn client(&self) -> Client {
         Client::new(&self.base, None)
     }

@@ -1,4 +1,4 @@
-//! How the events reach control: in batches, as the edge's consumer sends them when much goes wrong, and directly.
+//! Delivery of events to the control plane: in batches, like the edge's consumer with many failures, and directly.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,64 +22,64 @@ use crate::random::Random;
 use crate::raw;
 use crate::reports::{Counts, batch};
 
-/// How long after its time an event may be delivered for the first time, in milliseconds: within it they come in any order.
+/// The maximum delay of an event's first delivery, in milliseconds: within it the order is random.
 const REORDERED_MILLIS: u64 = 10 * 60_000;
 
-/// Of a hundred events so many are delivered twice, in batches of their own.
+/// The percentage of events that are delivered twice, in separate batches.
 const TWICE: u64 = 5;
 
-/// What happens to a batch.
+/// The fate of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It is sent until it is answered.
+    /// It is sent until it is acknowledged.
     Delivered,
-    /// … and once more later: the Queue has not taken in that it was acknowledged.
+    /// … and again later: the Queue missed the acknowledgment.
     DeliveredAgain,
-    /// It is answered, and nobody hears the answer.
+    /// It is acknowledged, but the response is lost.
     AnswerLost,
-    /// The connection ends before the answer.
+    /// The connection is closed before the response.
     HungUp,
 }
 
 #[derive(Clone, Debug)]
 struct Batch {
     reports: Vec<Value>,
-    /// What control will drop, in order.
+    /// The reports that will be dropped, in order.
     dropped: Vec<String>,
-    /// Events that are in no batch before this one.
+    /// Events that are in no earlier batch.
     news: usize,
     fate: Fate,
 }
 
-/// What was done, for people.
+/// Statistics for the summary.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Batches, each counted once.
+    /// Batches, without repetitions.
     pub batches: u64,
-    /// Batches that were answered and delivered again, or whose answer nobody heard.
+    /// Batches that were acknowledged and delivered again, or whose response was lost.
     pub redelivered: u64,
-    /// Connections that ended before their answer.
+    /// Connections closed before their response.
     pub hung_up: u64,
-    /// Reports that clients sent directly and that were answered.
+    /// Acknowledged reports sent directly by clients.
     pub direct: u64,
-    /// Requests of both kinds that nobody answered, or that were put off.
+    /// Requests of both kinds without a response, or refused temporarily.
     pub in_vain: u64,
-    /// How often a counter was read.
+    /// The number of reads of counters.
     pub reads: u64,
 }
 
-/// What those who deliver share.
+/// Data shared by the tasks.
 #[derive(Debug)]
 pub struct Line {
     batches: Mutex<VecDeque<Batch>>,
-    /// Events that were answered.
+    /// The number of acknowledged events.
     pub done: watch::Sender<usize>,
     tally: Mutex<Tally>,
     faults: Mutex<Vec<String>>,
 }
 
 impl Tally {
-    /// What there was none of, although a run with kills is for it; in words. A kill or two may meet a moment in which nobody asks; ten do not.
+    /// Descriptions of expected failures that did not occur in a run with kills. A kill or two may happen without requests in flight; ten do not.
     pub fn quiet(&self, kills: usize) -> Vec<String> {
         let kinds = [
             (self.reads, 1, "a counter was read meanwhile"),
@@ -97,7 +97,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Line {
-    /// Packs the events that the edge has taken in.
+    /// Packs the events received by the edge.
     pub fn pack(events: &Events, random: &mut Random) -> Self {
         let mut deliveries = Vec::new();
         for (number, stamped) in events.stamped.iter().enumerate() {
@@ -132,17 +132,17 @@ impl Line {
         Self { batches: Mutex::new(batches), done: watch::Sender::new(0), tally: Mutex::default(), faults: Mutex::default() }
     }
 
-    /// Notes that something is not as it has to be.
+    /// Records an error.
     pub fn fault(&self, fault: String) {
         locked(&self.faults).push(fault);
     }
 
-    /// Everything that was not as it has to be.
+    /// Every recorded error.
     pub fn faults(&self) -> Vec<String> {
         locked(&self.faults).clone()
     }
 
-    /// What was done.
+    /// The statistics.
     pub fn tally(&self) -> Tally {
         *locked(&self.tally)
     }
@@ -152,7 +152,7 @@ impl Line {
         change(&mut locked(&self.tally));
     }
 
-    /// Notes what makes it useless to go on; nobody is to wait for the rest.
+    /// Records an error that makes it pointless to continue; nothing waits for the rest.
     fn give_up(&self, fault: String) {
         self.fault(fault);
         self.done.send_replace(usize::MAX);
@@ -184,7 +184,7 @@ impl Line {
             self.finished(next.news);
             let later = match next.fate {
                 Fate::Delivered | Fate::HungUp => continue,
-                // Somewhere among those that come next, or at once.
+                // Among the next batches, or immediately.
                 Fate::DeliveredAgain => random.place(40),
                 Fate::AnswerLost => 0,
             };
@@ -195,12 +195,12 @@ impl Line {
         }
     }
 
-    /// Sends a batch and does not wait for the answer.
+    /// Sends a batch without waiting for the response.
     async fn hang_up(&self, caller: &mut Caller, reports: &[Value]) {
         let (base, client) = caller.up().await;
         let (mut bytes, body) = raw::parts(batch(&client, Clock::System.now(), reports).build().unwrap()).await;
         bytes.extend(body);
-        // Whether it gets there is not the point.
+        // It does not matter whether it arrives.
         if let Ok(mut stream) = TcpStream::connect(base.trim_start_matches("http://")).await
             && stream.write_all(&bytes).await.is_ok()
         {
@@ -224,15 +224,15 @@ impl Line {
         }
     }
 
-    /// Sends reports of these clients as they would: each client waits for the answer before it goes on, and says the same again when there is none.
+    /// Sends reports of these clients: each waits for a response before continuing, and retries without one.
     pub async fn report(&self, clients: Vec<Vec<Event>>, mut caller: Caller, mut random: Random) {
         let paths = path::all();
         let headers = [&b"4.2.3"[..], b"^4.2.2", b"", b"\xff garbage"].map(|value| HeaderValue::from_bytes(value).unwrap());
-        // In turns, as clients come.
+        // In turns.
         let longest = clients.iter().map(Vec::len).max().unwrap_or(0);
         for turn in 0..longest {
             for event in clients.iter().filter_map(|events| events.get(turn)) {
-                // Members are named either way on every path.
+                // Every path accepts both naming styles.
                 let case = random.one_of(&paths).1.case;
                 let (job, body) = event.body(case, &mut random);
                 let fitting: Vec<&String> = paths.iter().filter(|(_, endpoint)| endpoint.job == job).map(|(path, _)| path).collect();
@@ -252,7 +252,7 @@ impl Line {
                 }
                 self.finished(1);
             }
-            // The order of one client's reports is that of their times: its next one must not come in within the same millisecond.
+            // A client's reports are ordered by time: the next one must not arrive within the same millisecond.
             let answered = Clock::System.now();
             while Clock::System.now() <= answered {
                 tokio::task::yield_now().await;
@@ -260,7 +260,7 @@ impl Line {
         }
     }
 
-    /// Reads the counters all the time, until `is_over` and once after it: none is ever negative, and what has happened does not become undone.
+    /// Reads the counters continuously until `is_over` and once after: none is ever negative, and events are never undone.
     pub async fn watch(&self, deployments: &[String], mut caller: Caller, is_over: watch::Receiver<bool>) {
         let mut seen = vec![Counts::new(); deployments.len()];
         loop {
@@ -284,12 +284,12 @@ impl Line {
     }
 }
 
-/// What cannot be when these counts follow those, in words: a counter that is negative, or says that something has not happened after all, or has gone.
-/// That of a binary version may go: others have more devices.
+/// Descriptions of impossible changes between these counts: a counter that is negative, decreased or disappeared. That of a binary version may
+/// disappear if others have more devices.
 fn undone(before: &Counts, counts: &Counts) -> Vec<String> {
     let mut faults = Vec::new();
     for (place, counts) in counts {
-        // Active goes up and down; the rest only up.
+        // Active may decrease; the rest may only increase.
         let floor = before.get(place).copied().unwrap_or_default();
         if counts[0] < 0 || (1..4).any(|column| counts[column] < floor[column]) {
             faults.push(format!("{place}: {counts:?} after {floor:?}"));
@@ -315,7 +315,7 @@ mod tests {
     use crate::reports::counts;
 
     #[test]
-    fn a_counter_that_goes_down_below_zero_or_away_is_a_fault() {
+    fn a_counter_that_decreases_turns_negative_or_vanishes_is_a_failure() {
         let before = counts([("1.0", [2, 0, 0, 0]), ("v1", [1, 2, 3, 4])]);
         let after = |place: &str, numbers| {
             let mut after = before.clone();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_with_kills_in_which_nothing_goes_wrong_is_a_fault() {
+    fn a_run_with_kills_but_without_errors_is_a_failure() {
         let well = Tally { redelivered: 1, hung_up: 1, in_vain: 1, reads: 1, ..Tally::default() };
         assert_eq!(well.quiet(10), Vec::<String>::new());
         for quiet in

@@ -1,4 +1,4 @@
-//! What clients do: random events of a seed, stamped with time and id as the edge does, and those that are sent to control directly.
+//! The events of devices: random, from a seed, stamped with time and ID like by the edge, and those sent directly to the control plane.
 
 use serde_json::{Map, Value, json};
 use shared::ids::ReportId;
@@ -12,21 +12,21 @@ use crate::reports::report;
 /// The deployments of each app.
 pub const APPS: [(&str, &[&str]); 2] = [("north", &["Production", "Staging", "Beta"]), ("south", &["Production", "Staging"])];
 
-/// The deployment whose clients run more binary versions than have names.
+/// The deployment whose devices run more binary versions than can be named.
 const CROWDED: &str = "Beta";
 
-/// Releases of each deployment; a report of a higher label is of none.
+/// Releases of each deployment; higher labels do not exist.
 pub const RELEASES: u64 = 6;
 
-/// Between two events, on the average: what reaches a deployment within ten minutes fills several batches.
+/// The average time between two events: ten minutes of a deployment fill several batches.
 const STEP_MILLIS: i64 = 432;
 
 const HOUR_MILLIS: i64 = 3_600_000;
 
-/// A deployment that clients report to.
+/// A deployment with devices.
 #[derive(Clone, Debug)]
 pub struct Deployment {
-    /// Its app: a place in [`APPS`].
+    /// The index of its app in [`APPS`].
     pub app: usize,
     /// Its name.
     pub name: &'static str,
@@ -34,56 +34,56 @@ pub struct Deployment {
     pub key: String,
 }
 
-/// What happened at a client.
+/// A kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum What {
-    /// It runs a store binary.
+    /// The device runs a binary version.
     Binary,
-    /// It has the release's file.
+    /// It has downloaded the release.
     Downloaded,
     /// It runs the release.
     Installed,
-    /// It fell back from the release.
+    /// It rolled back from the release.
     Failed,
 }
 
-/// Something that a client reports.
+/// An event reported by a device.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The deployment, as a place in the list of them; none when the key is nobody's.
+    /// The index of the deployment; `None` for an unknown key.
     pub deployment: Option<usize>,
-    /// The key as it is reported.
+    /// The reported key.
     pub key: String,
-    /// None when the client does not say who it is.
+    /// `None` without a client ID.
     pub client: Option<String>,
-    /// What happened.
+    /// The kind.
     pub what: What,
     /// The label or the binary version.
     pub place: String,
 }
 
-/// An event with the stamp that the edge gives it.
+/// An event stamped by the edge.
 #[derive(Clone, Debug)]
 pub struct Stamped {
-    /// When it came in, in Unix milliseconds.
+    /// Time of receipt, in Unix milliseconds.
     pub received: i64,
     /// Its id.
     pub id: String,
-    /// What it says.
+    /// The event.
     pub event: Event,
 }
 
-/// Everything that happens in one run.
+/// Everything that happens in a run.
 #[derive(Debug)]
 pub struct Events {
-    /// What the edge has taken in, in the order of time.
+    /// Events received by the edge, in order of time.
     pub stamped: Vec<Stamped>,
-    /// What clients send to control directly, later than all of the above: a list for each client, in its order.
+    /// Events that devices send directly to the control plane, later than all of the above: a list for each device, in order.
     pub direct: Vec<Vec<Event>>,
 }
 
 impl Event {
-    /// As a client posts it: the job of its path, and the body.
+    /// As posted by a client: the kind of its path, and the body.
     pub fn body(&self, case: Case, random: &mut Random) -> (Job, Value) {
         let mut body = json!({ "deployment_key": self.key, "client_unique_id": self.client, "app_version": "1.0.0" });
         let job = if self.what == What::Downloaded { Job::DownloadReport } else { Job::DeployReport };
@@ -93,12 +93,12 @@ impl Event {
         }
         match self.what {
             What::Failed => body["status"] = json!("DeploymentFailed"),
-            // Absent, it means the same.
+            // The default.
             What::Installed if random.chance(80) => body["status"] = json!("DeploymentSucceeded"),
             _ => {}
         }
         if random.chance(50) {
-            // Of no account, however wrong.
+            // Ignored, however wrong.
             body["previous_label_or_app_version"] = json!(format!("v{}", random.below(9)));
             body["previous_deployment_key"] = json!(self.key);
         }
@@ -111,7 +111,7 @@ impl Event {
 }
 
 impl Stamped {
-    /// As the edge's consumer delivers it.
+    /// As delivered by the edge's consumer.
     pub fn value(&self) -> Value {
         let event = match self.event.what {
             What::Binary => "binary",
@@ -129,7 +129,7 @@ fn camel(snake: &str) -> String {
     words.fold(first, |name, word| name + &word[..1].to_uppercase() + &word[1..])
 }
 
-/// Makes the events of a plan. The last one came in well before `end`.
+/// Generates the events of a plan. The last one is received well before `end`.
 pub fn make(plan: &Plan, deployments: &[Deployment], end: UnixMillis, random: &mut Random) -> Events {
     let direct_events = plan.events / 10;
     let stamped_events = plan.events - direct_events;
@@ -138,14 +138,14 @@ pub fn make(plan: &Plan, deployments: &[Deployment], end: UnixMillis, random: &m
     let mut stamped: Vec<Stamped> = Vec::with_capacity(stamped_events);
     while stamped.len() < stamped_events {
         let previous = stamped.last();
-        // Some come in in one millisecond, of one client even.
+        // Some are received in the same millisecond, even from one device.
         let is_tied = previous.is_some() && maker.random.chance(10);
         if !is_tied {
             time += 1 + i64::try_from(maker.random.below(2 * STEP_MILLIS.unsigned_abs() - 1)).unwrap();
         }
         let event = match previous {
             Some(Stamped { event, .. }) if is_tied && maker.random.chance(50) => maker.event(event.client.clone()),
-            // Said again, as by a client that was not answered: another report, with an id of its own.
+            // Retried, as without a response: another report, with its own ID.
             Some(Stamped { event, .. }) if event.client.is_some() && maker.random.chance(8) => event.clone(),
             _ => {
                 let client = maker.client();
@@ -172,7 +172,7 @@ struct Maker<'m> {
 }
 
 impl Maker<'_> {
-    /// A client, or somebody without an id.
+    /// A device, or `None` for one without an ID.
     fn client(&mut self) -> Option<String> {
         let number = self.random.place(self.plan.clients);
         (!self.random.chance(8)).then(|| client_name(number))
@@ -190,7 +190,7 @@ impl Maker<'_> {
         let is_crowded = deployment.name == CROWDED;
         let name = match what {
             What::Binary if self.random.chance(3) => (*self.random.one_of(&["v1", "v4", "v999", "other"])).to_owned(),
-            // Half as many again as have names.
+            // 50 % more than can be named.
             What::Binary if is_crowded => format!("2.{}", self.random.place(self.plan.binary_versions() * 3 / 2)),
             What::Binary => format!("1.{}.0", self.random.below(12)),
             _ => {
@@ -206,7 +206,7 @@ impl Maker<'_> {
         Event { deployment, key, client, what, place: name }
     }
 
-    /// Every tenth client sends some of its reports to control itself.
+    /// Every tenth device sends some of its reports directly to the control plane.
     fn direct(&mut self, events: usize) -> Vec<Vec<Event>> {
         let clients = self.plan.clients.div_ceil(10);
         let mut direct = vec![Vec::new(); clients];
@@ -220,7 +220,7 @@ impl Maker<'_> {
 }
 
 fn client_name(number: usize) -> String {
-    // Not all ids are plain.
+    // Not all IDs are simple.
     match number % 7 {
         0 => format!("クライアント {number} 😀"),
         1 => format!("E621E1F8-C36C-495A-93FC-{number:012X}"),

@@ -1,8 +1,8 @@
-//! Soak: random events of many clients reach a control plane that is killed again and again, by deliveries that repeat and reorder them, and the
-//! counters come to what the set of events says.
+//! Soak test: random events of many devices reach a control plane that is killed repeatedly, with repeated and reordered deliveries, and the final
+//! counters must match the set of events.
 //!
-//! `events` makes what happens, from a seed; `delivery` sends it, in batches and directly; `server` is the real program on its data; `model` computes
-//! the counters from the events alone. `attacks` is another soak, of what attackers do with connections. Start reading at [`run`].
+//! `events` generates the events from a seed; `delivery` sends them in batches and directly; `server` runs the real program; `model` calculates the
+//! counters from the events alone. `attacks` is a separate soak test with attacks on connections. Start reading at [`run`].
 
 pub mod attacks;
 pub mod delivery;
@@ -28,44 +28,44 @@ use delivery::{Line, Tally};
 use events::{APPS, Deployment, Events};
 use server::{Caller, Place};
 
-/// Batches under way at once, as many as production's consumer has.
+/// Concurrent batches, as many as production's consumer has.
 const CONSUMERS: usize = 4;
 
-/// Clients that send directly at once.
+/// Concurrent direct senders.
 const SENDERS: usize = 12;
 
-/// The most memory that control may ever have, in bytes.
+/// The maximum memory of the control plane at any time, in bytes.
 pub const MOST_MEMORY: u64 = 200_000_000;
 
-/// How much happens.
+/// The size of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Events, those that clients send directly included.
+    /// Events, including those sent directly.
     pub events: usize,
-    /// Clients.
+    /// Devices.
     pub clients: usize,
-    /// How often control is killed.
+    /// The number of kills.
     pub kills: usize,
-    /// What chance begins with.
+    /// The seed.
     pub seed: u64,
 }
 
 impl Plan {
-    /// Binary versions of a deployment that have names: fewer than clients run.
+    /// The number of named binary versions: fewer than devices run.
     fn binary_versions(&self) -> usize {
         (self.events / 500).clamp(20, 200)
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
     plan: Plan,
     tally: Tally,
-    /// The most memory that control had, in bytes.
+    /// The control plane's peak memory, in bytes.
     peak: u64,
     summary: BTreeMap<&'static str, i64>,
-    /// Everything that was not as it has to be, in words; empty when all is well.
+    /// Descriptions of all errors; empty on success.
     pub faults: Vec<String>,
 }
 
@@ -134,7 +134,7 @@ pub async fn run(plan: Plan) -> Outcome {
     let before = counted(&serving, &token, &deployments).await;
     peak = peak.max(serving.process().peak());
     serving.stop().await;
-    // What it has in memory only would be gone now.
+    // Anything that was only in memory would be lost now.
     let serving = place.start().await;
     let (counted, differences) = settled(&serving, &token, &deployments, &events, plan.binary_versions()).await;
     serving.stop().await;
@@ -151,8 +151,7 @@ pub async fn run(plan: Plan) -> Outcome {
     Outcome { plan, tally: line.tally(), peak, summary: model::summary(&counted), faults }
 }
 
-/// Kills control at times spread over all that is delivered, while requests are under way, and starts it again each time. Gives the last program,
-/// and the most memory that one had, in KiB.
+/// Kills the control plane at random times during the deliveries, and restarts it each time. Returns the last program, and the peak memory, in KiB.
 async fn kill(
     plan: &Plan,
     place: &Place,
@@ -164,7 +163,7 @@ async fn kill(
     let (mut done, mut peak) = (line.done.subscribe(), 0);
     let stretch = plan.events / (plan.kills + 1);
     for kill in 1..=plan.kills {
-        // Between two kills there is a quarter of a stretch at least.
+        // At least a quarter of the interval lies between two kills.
         let due = stretch * kill - random.place(stretch * 3 / 4 + 1);
         done.wait_for(|events| *events >= due).await.unwrap();
         peak = peak.max(serving.process().peak());
@@ -180,8 +179,8 @@ fn paths(deployments: &[Deployment]) -> Vec<String> {
     deployments.iter().map(|deployment| format!("/v1/apps/{}/deployments/{}/metrics", APPS[deployment.app].0, deployment.name)).collect()
 }
 
-/// The counters, and what is wrong with them, once the comparison of binary versions that each start makes is done. While a comparison gives a name away,
-/// a batch of reports may still count under it, or under the rest; the next one brings that into line. So the names are final only when nothing comes in.
+/// The counters and their errors, once the round of binary versions at startup is done. While that round changes a name, a batch of reports may still
+/// count under the old one; the next round corrects it. So names are final only without new reports.
 async fn settled(
     serving: &Serving,
     token: &str,
@@ -200,7 +199,7 @@ async fn settled(
             }
         }
     });
-    // What still differs then is told as it is.
+    // Remaining differences are returned as errors.
     let _ = compared.await;
     last
 }

@@ -1,7 +1,7 @@
-//! What the counters have to be, computed from the set of events: nothing here knows in which order they were delivered, or how often.
+//! The expected counters, calculated from the set of events regardless of the order and number of deliveries.
 //!
-//! The one thing that depends on the order is which binary versions have a name when there are too many. The names are taken as they were given;
-//! that they are as many as there may be, and what is counted under each, is computed.
+//! Only the choice of named binary versions depends on the order if there are too many. The model accepts the given names; their number and their
+//! counts are calculated.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -10,11 +10,10 @@ use crate::reports::Counts;
 
 const OTHER: &str = "other";
 
-/// A client within an app, and when it said last where it is: by time, then id. Direct reports come after all that the edge has taken in, in their
-/// order.
+/// A device of an app, and its newest event: by time, then ID. Direct reports come after all events received by the edge, in their order.
 type Newest<'e> = HashMap<(usize, &'e str), ((u8, i64, &'e str), &'e Event)>;
 
-/// Compares the counters as they were read with what they have to be, by deployment. Gives every difference in words.
+/// Compares the actual counters with the expected ones, by deployment. Returns descriptions of all differences.
 pub fn differences(deployments: &[Deployment], events: &Events, most_names: usize, counted: &[Counts]) -> Vec<String> {
     let mut faults = Vec::new();
     let names: Vec<BTreeSet<&str>> =
@@ -60,7 +59,7 @@ fn expected(deployments: usize, events: &Events, list: &[Deployment], names: &[B
             continue;
         };
         match event.what {
-            // Its row is there as soon as anybody has reported it.
+            // Its row exists once any device has reported it.
             What::Binary => {
                 counts[deployment].entry(bucket(event, &names[deployment])).or_default();
             }
@@ -94,20 +93,20 @@ fn raise(counts: &mut Counts, event: &Event) {
     counts.entry(event.place.clone()).or_default()[column] += 1;
 }
 
-/// What the event's place is counted under.
+/// The counter for the event's place.
 fn bucket(event: &Event, names: &BTreeSet<&str>) -> String {
     let is_named = event.what != What::Binary || names.contains(event.place.as_str());
     if is_named { event.place.clone() } else { OTHER.to_owned() }
 }
 
-/// The binary versions that clients with ids have reported to a deployment and that could have a name.
+/// The binary versions reported for a deployment by devices with IDs that could be named.
 fn versions(events: &Events, deployment: usize) -> BTreeSet<&str> {
     let all = events.stamped.iter().map(|stamped| &stamped.event).chain(events.direct.iter().flatten());
     let of = all.filter(|event| event.deployment == Some(deployment) && event.what == What::Binary && event.client.is_some());
     of.map(|event| event.place.as_str()).filter(|name| is_plain(name)).collect()
 }
 
-/// The counts with all binary versions as one: which of them have a name of their own changes when control starts, and every hour.
+/// The counts with all binary versions combined: which of them are named changes at startup and every hour.
 pub fn without_names(counted: &[Counts]) -> Vec<Counts> {
     let merged = |counts: &Counts| {
         let mut merged = Counts::new();
@@ -123,7 +122,7 @@ pub fn without_names(counted: &[Counts]) -> Vec<Counts> {
     counted.iter().map(merged).collect()
 }
 
-/// Whether a name is neither a label's nor that of all the rest.
+/// Whether a name is neither a label nor `other`.
 pub fn is_plain(name: &str) -> bool {
     let digits = name.strip_prefix('v').unwrap_or_default();
     let is_label = !digits.is_empty() && !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -134,7 +133,7 @@ fn has_release(label: &str) -> bool {
     label.strip_prefix('v').and_then(|number| number.parse::<u64>().ok()).is_some_and(|number| (1..=RELEASES).contains(&number))
 }
 
-/// How many counters of each kind there are, for people.
+/// The number of counters of each kind, for the summary.
 pub fn summary(counted: &[Counts]) -> BTreeMap<&'static str, i64> {
     let mut summary = BTreeMap::new();
     for counts in counted {
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_set_comes_to_what_can_be_counted_by_hand() {
+    fn a_small_set_gives_the_counters_calculated_by_hand() {
         let deployments = [Deployment { app: 0, name: "Production", key: "key".to_owned() }];
         let events = Events {
             stamped: vec![
@@ -184,7 +183,7 @@ mod tests {
         };
         let counted = crate::reports::counts([("1.0", [0, 0, 0, 0]), ("other", [2, 0, 0, 0]), ("v1", [1, 2, 1, 0]), ("v2", [0, 0, 0, 1])]);
         assert_eq!(differences(&deployments, &events, 1, std::slice::from_ref(&counted)), Vec::<String>::new());
-        // Every number that is off by one is seen, and so is a row too many and one too few.
+        // Every number that is off by one is detected, and so is an additional or missing row.
         for place in counted.keys() {
             for column in 0..4 {
                 let mut wrong = counted.clone();

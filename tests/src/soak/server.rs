@@ -1,4 +1,4 @@
-//! The control plane under soak: the real program, killed and started again on the same data, and what it answers meanwhile.
+//! The control plane in the soak test: the real program, killed and restarted on the same data, and its clients.
 
 use std::collections::BTreeMap;
 
@@ -19,28 +19,28 @@ use crate::{Answer, Client};
 
 const ENCRYPTION_KEY: &str = "s1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-/// Requests in a row that may fail while nobody has killed the program.
+/// The maximum number of consecutive failed requests while the program has not been killed.
 const MOST_FAILURES: usize = 20;
 
 /// The program's data and settings.
 #[derive(Debug)]
 pub struct Place {
     settings: BTreeMap<String, String>,
-    // In this order: the database is dropped before the folder goes.
+    // In this order: the database is dropped before the folder is deleted.
     _database: TestDatabase,
     _folder: TempDir,
 }
 
-/// A client that asks the program something while it may be killed at any time.
+/// A client of a program that may be killed at any time.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The program's address; none while it is down.
+    /// The program's URL; `None` while it is down.
     base: watch::Receiver<Option<String>>,
     client: Client,
 }
 
 impl Place {
-    /// An empty database, with an account; gives its access key too.
+    /// An empty database with an account; also returns its access key.
     pub async fn make(plan: &Plan) -> (Self, String) {
         let (database, folder) = (TestDatabase::create().await, TempDir::new().unwrap());
         let data = folder.path().join("data");
@@ -60,7 +60,7 @@ impl Place {
             ("LIMIT_UPLOADS", any_number.clone()),
             ("LIMIT_ACCOUNT_UPLOADS", any_number),
             ("LIMIT_BINARY_VERSIONS", plan.binary_versions().to_string()),
-            // Thousands of dropped reports are part of the plan.
+            // Thousands of dropped reports are expected.
             ("LOG", "error".to_owned()),
         ];
         let settings = settings.into_iter().map(|(name, value)| (format!("UPDRAFT_{name}"), value)).collect();
@@ -80,13 +80,13 @@ impl Place {
         Serving::start(&self.settings).await
     }
 
-    /// The same where it may open so many files.
+    /// The same with a limit of open files.
     pub async fn start_within(&self, descriptors: u32) -> Serving {
         Serving::start_within(descriptors, &self.settings).await
     }
 }
 
-/// Makes the apps with their releases, and gives the deployments.
+/// Creates the apps with their releases, and returns the deployments.
 pub async fn publish(owner: &Client) -> Vec<Deployment> {
     let mut deployments = Vec::new();
     for (app, (app_name, names)) in APPS.into_iter().enumerate() {
@@ -106,20 +106,20 @@ pub async fn publish(owner: &Client) -> Vec<Deployment> {
 }
 
 impl Caller {
-    /// With this credential, if any.
+    /// A client with this credential, if any.
     pub fn new(base: watch::Receiver<Option<String>>, token: Option<String>) -> Self {
         Self { base, client: Client::new("", token) }
     }
 
-    /// Waits until the program is up, and gives its address and a client of it.
+    /// Waits until the program is up, and returns its URL and a client.
     pub async fn up(&mut self) -> (String, Client) {
-        let base = self.base.wait_for(Option::is_some).await.expect("the run is not over").clone().unwrap();
+        let base = self.base.wait_for(Option::is_some).await.expect("the run has not ended").clone().unwrap();
         let client = self.client.at(&base);
         (base, client)
     }
 
-    /// Asks until there is an answer, and gives how often that failed, too: what nobody answered, and what was put off, is asked again, however
-    /// often the program is killed. An error when it goes on failing although nobody has killed the program.
+    /// Retries until there is a response, and also returns the number of failed attempts: without a response, or refused temporarily, however often
+    /// the program is killed. An error if it keeps failing without having been killed.
     pub async fn ask(&mut self, request: impl Fn(&Client) -> RequestBuilder) -> Result<(Answer, u64), String> {
         let (mut in_vain, mut failures) = (0, 0);
         loop {
@@ -130,7 +130,7 @@ impl Caller {
                 Err(error) => format!("{error:?}"),
             };
             in_vain += 1;
-            // The code that kills it says so before.
+            // The URL is removed before the program is killed.
             let was_killed = self.base.borrow().as_ref() != Some(&base);
             failures = if was_killed { 0 } else { failures + 1 };
             if failures > MOST_FAILURES {

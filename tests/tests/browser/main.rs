@@ -1,4 +1,4 @@
-//! The service in a real browser: the dashboard's pages, and what pages of other origins may ask and read.
+//! The service in a real browser: the dashboard's pages, and cross-origin requests.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! The service in a real browser: what a page of another origin may ask and read, at the edge and natively.
+//! Cross-origin requests in a real browser, at the edge and at the control plane.
 
 use serde_json::{Value, json};
 use shared::wire::path::{self, Case, Job};
@@ -6,7 +6,7 @@ use tests::browser::{Browser, empty_page};
 use tests::edge::{EdgeApp, EdgeOptions};
 use tests::{Bundle, Client};
 
-/// Fetches a URL. What may be read of the answer comes back, or `refused` when the browser keeps all of it from the page.
+/// Fetches a URL. Returns the readable parts of the response, or `refused` if the browser blocks it.
 const FETCH: &str = "
     const [url, options] = arguments;
     const readable = answer => Object.fromEntries(answer.headers.entries());
@@ -38,16 +38,16 @@ struct Page<'b> {
 }
 
 impl Page<'_> {
-    /// Fetches a path and expects an answer that the page may read.
+    /// Fetches a path and expects a response that the page can read.
     async fn fetch(&self, path: &str, options: Value) -> Value {
         let answer = self.browser.run(FETCH, &[json!(format!("{}{path}", self.base)), options.clone()]).await;
         assert!(answer["status"].is_u64(), "{}{path} {options}: {answer}", self.base);
-        // The one header that is promised is among them, and what every page may read.
+        // The exposed header is among them, and those that are always readable.
         assert!(answer["headers"]["x-request-id"].is_string(), "{path}: {answer}");
         answer
     }
 
-    /// Fetches a path and expects its answer to be kept from the page.
+    /// Fetches a path and expects the browser to block the response.
     async fn refused(&self, path: &str, options: Value) {
         let answer = self.browser.run(FETCH, &[json!(format!("{}{path}", self.base)), options.clone()]).await;
         assert_eq!(answer, json!({ "refused": "TypeError" }), "{}{path} {options}", self.base);
@@ -58,7 +58,7 @@ fn body(answer: &Value) -> Value {
     serde_json::from_str(answer["text"].as_str().unwrap()).unwrap_or_else(|error| panic!("{error}: {answer}"))
 }
 
-/// Expects a refusal that the page can read, envelope and all, and gives its text.
+/// Expects a refusal that the page can read, including the envelope, and returns its text.
 fn assert_refusal(answer: &Value, status: u16) -> String {
     assert_eq!(answer["status"], status, "{answer}");
     let body = body(answer);
@@ -66,7 +66,7 @@ fn assert_refusal(answer: &Value, status: u16) -> String {
     body["error"].as_str().unwrap().to_owned()
 }
 
-/// Every path of the acquisition interface, as a client of either dialect uses it. Gives the address of the bundle that is offered.
+/// Every acquisition path, as used by clients of either dialect. Returns the URL of the offered bundle.
 async fn acquisition_is_open(page: &Page<'_>, key: &str) -> String {
     let mut offered = None;
     for (path, endpoint) in path::all() {
@@ -77,7 +77,7 @@ async fn acquisition_is_open(page: &Page<'_>, key: &str) -> String {
                     Case::Camel => (format!("deploymentKey={key}&appVersion=1.0.0"), "updateInfo", "downloadURL"),
                 };
                 let target = format!("{path}?{query}");
-                // Without a header of its own a request is not preflighted.
+                // A request without custom headers is not preflighted.
                 let simple = page.fetch(&target, json!({})).await;
                 let head = page.fetch(&target, json!({ "method": "HEAD", "headers": client_headers() })).await;
                 assert_eq!((&head["status"], &head["text"]), (&json!(200), &json!("")), "{path}: {head}");
@@ -126,7 +126,7 @@ async fn bundles_can_be_read(page: &Page<'_>, path: &str, size: usize) {
     let whole = page.fetch(path, json!({})).await;
     assert_eq!((&whole["status"], &whole["headers"]["content-length"]), (&json!(200), &json!(size.to_string())), "{whole}");
     assert_eq!(whole["headers"]["content-type"], "application/octet-stream");
-    // Not preflighted in this form; cached parts of the whole must not be taken for it.
+    // Not preflighted in this form; cached ranges must not be used as the whole.
     let part = page.fetch(path, json!({ "headers": { "Range": "bytes=0-3" }, "cache": "no-store" })).await;
     assert_eq!((&part["status"], &part["text"]), (&json!(206), &json!("PK\u{3}\u{4}")), "{part}");
     assert_eq!(part["headers"]["content-length"], "4");
@@ -144,14 +144,14 @@ async fn everything_else_is_closed(page: &Page<'_>, token: &str) {
     }
     let named = json!({ "method": "POST", "headers": with_type("application/json"), "body": "{\"name\":\"by a page\"}" });
     page.refused("/v1/apps", named).await;
-    // Nor may a page send the acquisition paths what is not in the list.
+    // Other headers are blocked on the acquisition paths.
     page.refused("/v1/public/svc/update_check", json!({ "headers": { "Authorization": "Bearer x" } })).await;
     page.refused("/v1/public/svc/update_check", json!({ "credentials": "include" })).await;
     page.refused("/v1/public/svc/update_check", json!({ "method": "DELETE" })).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_of_another_origin_may_use_the_acquisition_and_bundle_paths_and_nothing_else() {
+async fn cors_allows_only_the_acquisition_and_bundle_paths() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
     let token = app.control.access_key("ada", 3_600_000).await;
     let owner = Client::new(&app.edge.base, Some(token.clone()));
@@ -165,14 +165,14 @@ async fn a_page_of_another_origin_may_use_the_acquisition_and_bundle_paths_and_n
     for base in [&app.edge.base, &app.control.base] {
         let page = Page { browser: &browser, base };
         let offered = acquisition_is_open(&page, &key).await;
-        // The address is the edge's, no matter who answers; the path is the same at both.
+        // Both servers return the edge's URL; the path is the same at both.
         let path = offered.strip_prefix(&app.edge.base).unwrap();
         bundles_can_be_read(&page, path, bundle.0.len()).await;
         refusals_can_be_read(&page, &key).await;
         everything_else_is_closed(&page, &token).await;
     }
     assert_eq!(owner.get("/v1/apps").await.assert(200)["apps"].as_array().unwrap().len(), 1);
-    // What is kept from a page of another origin is there for one of its own.
+    // A page of the same origin can read what others cannot.
     browser.window.goto(&format!("{}/v1/health", app.edge.base)).await.unwrap();
     let own = browser.run(FETCH, &[json!("/v1/apps"), json!({ "headers": { "Authorization": format!("Bearer {token}") } })]).await;
     assert_eq!((&own["status"], &body(&own)["apps"][0]["name"]), (&json!(200), &json!("app")), "{own}");

@@ -1,4 +1,4 @@
-//! A client that goes away in the middle: control, or whatever is in its place, learns of it, and nothing is left behind.
+//! Clients that disconnect in the middle: the control plane notices, and nothing is left behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,12 +13,12 @@ use tokio::net::TcpListener;
 const MIB: usize = 1 << 20;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_that_its_client_leaves_is_gone_from_control_too() {
+async fn an_upload_aborted_by_the_client_is_aborted_at_the_control_plane() {
     let app = EdgeApp::spawn().await;
     let token = app.control.access_key("ada", 3_600_000).await;
     let owner = app.anonymous().with_token(Some(token.clone()));
     owner.create_app("app").await;
-    // What was there before must not go meanwhile: the snapshots of the app's own deployments are pushed first.
+    // The previous state must not change meanwhile: the snapshots of the app's own deployments are pushed first.
     let before = until("an empty outbox", async || Some(app.control.remains().await).filter(|remains| remains.rows == [0, 0, 0])).await;
     let head = format!(
         "POST /v1/apps/app/deployments/Production/releases HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: {}\r\n",
@@ -30,19 +30,19 @@ async fn an_upload_that_its_client_leaves_is_gone_from_control_too() {
         stream.write_all(head.as_bytes()).await.unwrap();
         stream.write_all(length.as_bytes()).await.unwrap();
         stream.write_all(&half).await.unwrap();
-        until("the upload's file at control", async || {
+        until("the upload's file at the control plane", async || {
             let now = app.control.remains().await;
             (now.files.len() > before.files.len() && now.files.values().sum::<u64>() > MIB as u64).then_some(())
         })
         .await;
         drop(stream);
-        until("the half upload is gone", async || (app.control.remains().await == before).then_some(())).await;
+        until("the partial upload to be deleted", async || (app.control.remains().await == before).then_some(())).await;
     }
     assert!(owner.get("/v1/apps/app/deployments/Production/history").await.assert(200)["history"].as_array().unwrap().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_download_that_its_client_leaves_is_cancelled_towards_control() {
+async fn a_download_aborted_by_the_client_is_aborted_at_the_control_plane() {
     const ENDLESS: u64 = 1 << 40;
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
@@ -67,11 +67,11 @@ async fn a_download_that_its_client_leaves_is_cancelled_towards_control() {
         let mut stream = raw::connect(&edge.base).await;
         stream.write_all(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
         stream.read_exact(&mut vec![0; MIB]).await.unwrap();
-        assert_eq!(ended.load(Ordering::SeqCst), number - 1, "nothing is cut while its client reads");
+        assert_eq!(ended.load(Ordering::SeqCst), number - 1, "downloads are not aborted while their clients read");
         drop(stream);
-        until("the end of the connection to control", async || (ended.load(Ordering::SeqCst) == number).then_some(())).await;
+        until("the connection to the control plane to be closed", async || (ended.load(Ordering::SeqCst) == number).then_some(())).await;
     }
-    // What nobody reads is not fetched, but for what the sockets on the way hold.
+    // Unread data is not fetched, except for socket buffers.
     let sent = sent.load(Ordering::SeqCst);
     assert!(sent < 3 * 64 * MIB as u64, "{sent} bytes were sent to three clients that read {MIB} bytes each");
 }

@@ -1,4 +1,4 @@
-//! Update checks: what is answered without control, and in which dress.
+//! Update checks: which are answered without the control plane, and in which format.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn no_update() -> Value {
     })
 }
 
-/// The headers of an answer that a page of another origin may read.
+/// The CORS headers of a response.
 fn assert_cors(answer: &Answer, methods: &str) {
     assert_eq!(answer.header("access-control-allow-origin"), "*", "{}", answer.asked);
     assert_eq!(answer.header("access-control-allow-methods"), methods, "{}", answer.asked);
@@ -31,7 +31,7 @@ fn assert_cors(answer: &Answer, methods: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_deployment_is_known_without_control_and_other_keys_are_told_apart() {
+async fn a_new_deployment_is_served_without_the_control_plane_and_unknown_keys_are_404() {
     let mut app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     let (key, other) = owner.create_app("app").await;
@@ -42,7 +42,7 @@ async fn a_new_deployment_is_known_without_control_and_other_keys_are_told_apart
     }
     let anonymous = app.anonymous();
     anonymous.get(&check("never-made-0123456789")).await.refused(404);
-    // A path is matched as it is sent: one slash more is accepted, another case is not.
+    // Paths are matched verbatim: a trailing slash is accepted, other case is not.
     anonymous.get(&format!("/v1/public/svc/update_check//?deployment_key={key}&app_version=1.0.0")).await.assert(200);
     anonymous.get(&format!("/v1/public/svc/Update_Check?deployment_key={key}&app_version=1.0.0")).await.refused(404);
 
@@ -59,7 +59,7 @@ async fn a_new_deployment_is_known_without_control_and_other_keys_are_told_apart
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn malformed_checks_are_refused_and_every_fault_is_named() {
+async fn malformed_checks_are_refused_with_every_error() {
     let app = EdgeApp::spawn().await;
     let (key, _) = app.sign_up("ada").await.create_app("app").await;
     let anonymous = app.anonymous();
@@ -91,8 +91,8 @@ async fn malformed_checks_are_refused_and_every_fault_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_family_of_paths_answers_with_its_own_names_and_headers() {
-    // What is remembered serves most checks, and what was published a moment ago is seen all the same.
+async fn every_path_family_uses_its_own_field_names_and_headers() {
+    // Most checks are served from cache, and recent changes are still seen.
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("SNAPSHOT_FRESH_MS", "1000")).await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;

@@ -1,4 +1,4 @@
-//! `wrangler.toml`, where two places must say the same.
+//! Consistency of `wrangler.toml`, which has some values twice.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use xtask::paths;
 
 #[test]
-fn every_environment_parks_what_its_own_reports_leave_behind_and_has_all_variables() {
+fn every_environment_has_its_own_dead_letter_queue_and_all_variables() {
     let config: Table = std::fs::read_to_string(paths::root().join("wrangler.toml")).unwrap().parse().unwrap();
     let production = config["env"]["production"].as_table().unwrap();
     let names = |table: &Table| -> BTreeSet<String> { table["vars"].as_table().unwrap().keys().cloned().collect() };
@@ -18,12 +18,12 @@ fn every_environment_parks_what_its_own_reports_leave_behind_and_has_all_variabl
         let consumers = table["queues"]["consumers"].as_array().unwrap();
         let reports = consumers.iter().find(|consumer| text(consumer, "queue").as_deref() == Some("updraft-reports")).unwrap();
         assert_eq!(text(reports, "dead_letter_queue").as_deref(), Some(dead));
-        assert!(consumers.iter().any(|consumer| text(consumer, "queue").as_deref() == Some(dead)), "nobody consumes {dead}");
+        assert!(consumers.iter().any(|consumer| text(consumer, "queue").as_deref() == Some(dead)), "{dead} has no consumer");
     }
 }
 
 #[test]
-fn a_production_deployment_can_be_tried_offline_and_has_every_binding() {
+fn a_production_deployment_passes_a_dry_run_and_has_every_binding() {
     let (root, folder) = (paths::root(), tempfile::TempDir::new().unwrap());
     let node = paths::node(&root).unwrap();
     let mut wrangler = Command::new(&node);

@@ -1,4 +1,4 @@
-//! Every operation that can change what devices are answered is performed, and its effect is seen at the Worker, against one table.
+//! Performs every operation that can change the responses to devices, and expects its effect at the Worker, based on one table.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use tests::edge::{EdgeApp, EdgeOptions};
 use tests::wait::eventually;
 use tests::{Answer, Client};
 
-/// Operations, and of PATCH …/release the member that changes.
+/// The operations, with the changed member for PATCH …/release.
 const TABLE: &[(&str, &str)] = &[
     ("POST /v1/apps", ""),
     ("PATCH /v1/apps/{app}", ""),
@@ -33,11 +33,10 @@ const TABLE: &[(&str, &str)] = &[
     ("DELETE /v1/apps/{app}/deployments/{deployment}/history", ""),
 ];
 
-/// Where operations change nothing that devices are answered: people's own affairs, and what devices say themselves. An account with apps cannot be
-/// deleted.
+/// Operations that do not affect devices: accounts and device reports. An account with apps cannot be deleted.
 const OTHERS: &[&str] = &["/v1/auth/", "/v1/account", "/v1/access-keys", "/v1/api-keys", "/v1/sessions/", "/v1/mfa", "/v1/cli/"];
 
-/// The changes of the document that neither the table nor the list of others knows, and the rows that are of no operation.
+/// Documented changes that are in neither list, and rows without an operation.
 fn unknown(document: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -53,7 +52,7 @@ fn unknown(document: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_change_of_the_document_is_in_the_table() {
+fn every_operation_in_the_openapi_document_is_in_the_table() {
     let mut document = control::testing::server::document("http://localhost");
     assert_eq!(unknown(&document), BTreeSet::new());
     document["paths"]["/v1/apps/{app}/planted"] = json!({ "post": {} });
@@ -61,7 +60,7 @@ fn every_change_of_the_document_is_in_the_table() {
     assert_eq!(unknown(&document), ["POST /v1/apps/{app}/planted", "planted"].map(str::to_owned).into());
 }
 
-/// An owner with an app of its own, which has the deployments Staging and Production.
+/// An owner with their own app, which has the deployments Staging and Production.
 struct Scene<'a> {
     app: &'a EdgeApp,
     owner: Client,
@@ -90,13 +89,13 @@ impl<'a> Scene<'a> {
         self.owner.patch(&self.below("/deployments/Production/release"), body).await.assert(200);
     }
 
-    /// Waits until a device that follows this scene's key is answered so, by the Worker and by control.
+    /// Waits until a device with this scene's key gets this response from the Worker and the control plane.
     async fn sees(&self, expected: Value) {
         sees(self.app, &self.key, &expected).await;
     }
 }
 
-/// `expected` is a status, or members of the answer's `update_info`. The device's bucket is 30 for v1, 31 for v2, and so on.
+/// `expected` is a status, or members of `update_info`. The device's bucket is 30 for v1, 31 for v2, and so on.
 async fn sees(app: &EdgeApp, key: &str, expected: &Value) {
     let path = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0&client_unique_id=device-1");
     for base in [&app.edge.base, &app.control.base] {
@@ -133,16 +132,16 @@ fn one() -> Value {
     json!({ "appVersion": "1.0.0" })
 }
 
-/// A key, and what a device that follows it is answered from now on.
+/// A key, and the final response to a device that uses it.
 type Left = (String, Value);
 
-/// Performs an operation whose effect is then seen. Gives the keys whose effect is to be seen where the Worker cannot reach control: it would learn
-/// there of what KV lacks. Keys that were just made it has not even been asked for, so that its memory has nothing of them either.
+/// Performs an operation and waits for its effect. Returns the keys to check while the Worker cannot reach the control plane, where it would find
+/// what KV lacks. New keys have not even been checked before, so they are not cached either.
 async fn perform(app: &EdgeApp, number: usize, operation: &str, member: &str) -> Vec<Left> {
     let scene = Scene::set(app, number).await;
     let (method, path) = operation.split_once(' ').unwrap();
     match (method, path.rsplit('/').next().unwrap()) {
-        // The new app's deployments were created with it: they are known at once, and follow no release.
+        // The new app's deployments are created with it: they are known immediately, without releases.
         ("POST", "apps") => {
             let staging = scene.owner.deployment_key(&scene.name, "Staging").await;
             return [scene.key, staging].map(|key| (key, nothing())).into();
@@ -191,11 +190,11 @@ async fn perform(app: &EdgeApp, number: usize, operation: &str, member: &str) ->
     Vec::new()
 }
 
-/// Each member of a change.
+/// Each member of an update.
 async fn change(scene: &Scene<'_>, member: &str) {
     let first = scene.upload("Production", "first", one()).await;
     if member == "packageHash" {
-        // As a damaged database says it; another change publishes that.
+        // As in a damaged database; another change publishes it.
         let sql = "UPDATE releases SET package_hash = $2 WHERE deployment_id IN (SELECT id FROM deployments WHERE deployment_key = $1)";
         assert_eq!(scene.app.control.change(sql, &[&scene.key, &"f".repeat(64)]).await, 1);
         scene.patch(json!({ "packageInfo": { "isMandatory": true } })).await;
@@ -224,7 +223,7 @@ async fn change(scene: &Scene<'_>, member: &str) {
     scene.sees(after).await;
 }
 
-/// A name, or who may do what, is no affair of devices: the key goes on, and what is released under the new name is seen.
+/// Names and permissions do not affect devices: the key keeps working, and releases under the new name are seen.
 async fn rename_or_hand_over(scene: &Scene<'_>, method: &str, path: &str) {
     scene.upload("Production", "first", one()).await;
     scene.sees(label("v1")).await;
@@ -247,7 +246,7 @@ async fn rename_or_hand_over(scene: &Scene<'_>, method: &str, path: &str) {
             next = new_owner;
         }
         (_, "/v1/apps/{app}/collaborators/me/accept") => {
-            // Of an app that was transferred: it moves into another account.
+            // An app that was transferred: it moves to another account.
             scene.owner.post(&scene.below(&format!("/transfer/{other}@example.com")), json!({})).await.assert(201);
             let acceptance = format!("/v1/apps/{}@example.com:{name}/collaborators/me/accept", scene.person);
             name = format!("accepted-{name}");
@@ -268,7 +267,7 @@ async fn rename_or_hand_over(scene: &Scene<'_>, method: &str, path: &str) {
     scene.sees(label("v2")).await;
 }
 
-/// Deletes, sees that the keys are gone, takes one of them into use again, and gives one that stays gone.
+/// Deletes deployments, expects their keys to be gone, reuses one of them, and returns one that stays gone.
 async fn delete(scene: &Scene<'_>, path: &str) -> Vec<Left> {
     scene.upload("Production", "first", one()).await;
     scene.sees(label("v1")).await;
@@ -297,7 +296,7 @@ async fn delete(scene: &Scene<'_>, path: &str) -> Vec<Left> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_effect_of_each_operation_of_the_table_is_seen() {
+async fn the_worker_sees_the_effect_of_each_operation() {
     let mut app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
     let mut left = Vec::new();
     for (number, (operation, member)) in TABLE.iter().enumerate() {
@@ -308,13 +307,12 @@ async fn the_effect_of_each_operation_of_the_table_is_seen() {
     for (key, _) in &left {
         app.until_pushed(key).await;
     }
-    // Without control, what KV says is all that there is: of a new key that it is known, of a deleted one that it is gone, of one that never was
-    // nothing.
+    // Without the control plane only KV is available: new keys are known, deleted ones are gone, and unknown ones cannot be answered.
     app.control.stop().await;
     let ask = async |key: &str| app.anonymous().get(&format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0")).await;
     for (key, expected) in &left {
         let answer = ask(key).await;
-        assert!(holds(&answer, expected), "{key} is to be answered {expected}, and is {} {}", answer.status, answer.text());
+        assert!(holds(&answer, expected), "{key} should get {expected}, but got {} {}", answer.status, answer.text());
     }
     ask("never-made-0123456789").await.refused(503);
 }

@@ -1,4 +1,4 @@
-//! The edge and the control plane are asked the same questions and give the same answers: status, headers and body.
+//! Edge and control plane give identical responses to the same requests: status, headers and body.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use tests::app::DOWNLOAD_SECRET;
 use tests::edge::{EdgeApp, EdgeOptions};
 use tests::{Answer, Bundle, Client, Clock, TestClock};
 
-/// What may differ: the request's own id, and what the two servers' connections are like.
+/// Headers that may differ: the request ID, and those of the connection.
 const OWN_HEADERS: [&str; 5] = ["connection", "date", "keep-alive", "transfer-encoding", "x-request-id"];
 
-/// An answer without what belongs to this one request. A download address in it has been verified.
+/// A response without values unique to the request. A download URL in it has been verified.
 fn comparable(answer: &Answer) -> (u16, BTreeMap<String, String>, String) {
     let mut headers: BTreeMap<String, String> =
         answer.headers.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect();
@@ -39,17 +39,17 @@ fn comparable(answer: &Answer) -> (u16, BTreeMap<String, String>, String) {
     (answer.status.as_u16(), headers, text)
 }
 
-/// Clients of the edge and of control.
+/// Clients of the edge and the control plane.
 pub(super) fn both(app: &EdgeApp) -> [Client; 2] {
     [&app.edge.base, &app.control.base].map(|base| Client::new(base, None))
 }
 
-/// Asks both and compares; gives the edge's answer.
+/// Sends the request to both and compares; returns the edge's response.
 async fn same(app: &EdgeApp, method: &Method, path: &str, shape: impl Fn(reqwest::RequestBuilder) -> reqwest::RequestBuilder) -> Answer {
     same_of(&both(app), method, path, shape).await
 }
 
-/// As [`same`], with clients that serve for many questions.
+/// Like [`same`], with reusable clients.
 pub(super) async fn same_of(
     clients: &[Client; 2],
     method: &Method,
@@ -72,10 +72,10 @@ fn assert_bytes(answer: &Answer, status: u16, bytes: &[u8]) {
     assert_eq!(answer.optional_header("content-encoding"), None, "{}", answer.asked);
 }
 
-/// How a bundle is asked for, and the status of the answer.
+/// A bundle request, and the expected status.
 type BundleQuestion = (Method, Vec<(&'static str, String)>, u16);
 
-/// What clients and caches ask for when they hold a bundle's address, and the status that each is answered.
+/// Requests of clients and caches for a bundle URL, with the expected statuses.
 fn bundle_questions(tag: &str, size: usize) -> Vec<BundleQuestion> {
     let questions = [
         (vec![], 200),
@@ -98,7 +98,7 @@ fn bundle_questions(tag: &str, size: usize) -> Vec<BundleQuestion> {
     ];
     let mut all = Vec::new();
     for (headers, status) in questions {
-        // Ranges are GET's alone.
+        // Ranges apply only to GET.
         let of_head = if status == 304 { 304 } else { 200 };
         all.extend([(Method::GET, headers.clone(), status), (Method::HEAD, headers, of_head)]);
     }
@@ -109,7 +109,7 @@ fn with_headers(request: reqwest::RequestBuilder, headers: &[(&str, String)]) ->
     headers.iter().fold(request, |request, (name, value)| request.header(*name, value))
 }
 
-/// Deployments whose histories differ, with the hashes of their releases; KV has all of it.
+/// Deployments with different histories and the hashes of their releases, all pushed to KV.
 async fn histories(app: &EdgeApp) -> Vec<(String, Vec<String>)> {
     let owner = app.sign_up("ada").await;
     owner.create_app("app").await;
@@ -151,7 +151,7 @@ async fn histories(app: &EdgeApp) -> Vec<(String, Vec<String>)> {
     deployments
 }
 
-/// The questions of clients of every kind about one deployment, as query pairs in snake case.
+/// Checks by clients of every kind for one deployment, as query pairs in snake case.
 fn questions(key: &str, hashes: &[String]) -> Vec<Vec<(&'static str, String)>> {
     let versions = ["1.0.0", "1", "1.2", "1.2.7", "2.0.0", "0.9.0", "1.0.0-beta", "v1.0.0", "1.0.0+abc", "3.1.4", "9.9.9", "1.2.3.4", ""];
     let clients = ["", "device-1", "device-2", "8a5b3d2e-0f1c-4a7b-9c3d-1e2f3a4b5c6d", "日本-クライアント", "😀client", "a", "e", "f"];
@@ -191,14 +191,14 @@ fn camel(name: &str) -> &'static str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn edge_and_control_give_the_same_answers_to_checks() {
-    // Nothing is asked before all is in KV, so that most checks are answered from memory.
+async fn edge_and_control_plane_answer_checks_identically() {
+    // Wait until everything is in KV, so that most checks are answered from cache.
     let app = EdgeApp::spawn().await;
     let deployments = histories(&app).await;
     let paths: Vec<String> = path::all().into_iter().filter(|(_, endpoint)| endpoint.job == Job::Check).map(|(path, _)| path).collect();
     let (mut asked, mut offered, mut refused) = (0, 0, 0);
     for (key, hashes) in &deployments {
-        // 1 question in 11: every value of every kind is among them, in changing company.
+        // Every 11th request: this covers every value of every parameter, in varying combinations.
         for (number, question) in questions(key, hashes).into_iter().enumerate().filter(|(number, _)| number % 11 == 5) {
             let in_camel = number % 2 == 0;
             let pairs: Vec<(&str, String)> =
@@ -214,7 +214,7 @@ async fn edge_and_control_give_the_same_answers_to_checks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn edge_and_control_refuse_reports_and_methods_alike() {
+async fn edge_and_control_plane_refuse_reports_and_methods_identically() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -240,13 +240,13 @@ async fn edge_and_control_refuse_reports_and_methods_alike() {
         for kind in ["text/plain", "application/vnd.api+json", "application/json;charset=utf-8"] {
             same(&app, &Method::POST, &path, |request| request.header("content-type", kind).body(sound.to_string())).await;
         }
-        // 413 and 415 at once: which is told first must not depend on who answers.
+        // 413 and 415 at once: the precedence must be the same at both.
         same(&app, &Method::POST, &path, |request| request.header("content-type", "text/plain").body(" ".repeat(10_241))).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn edge_and_control_serve_and_refuse_bundles_alike() {
+async fn edge_and_control_plane_serve_and_refuse_bundles_identically() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -289,7 +289,7 @@ async fn edge_and_control_serve_and_refuse_bundles_alike() {
     let slash = same(&app, &Method::GET, &format!("{address}/?{query}"), |request| request).await;
     assert_bytes(&slash, 200, &bundle.0);
 
-    // No cache keeps it longer than its address is valid: here between ten and seventy minutes.
+    // No cache keeps it longer than its URL is valid: here between ten and seventy minutes.
     let blob = BlobKey::from_encoded(blob).unwrap();
     let now = || Clock::System.now().as_millis();
     let secrets = Secrets::parse(DOWNLOAD_SECRET).unwrap();
@@ -308,11 +308,11 @@ async fn edge_and_control_serve_and_refuse_bundles_alike() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bundle_from_r2_is_served_as_control_serves_it() {
+async fn a_bundle_from_r2_has_the_same_response_as_from_the_control_plane() {
     let mut app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     owner.create_app("app").await;
-    // More than one chunk of a stream, so that a part is cut out of the middle of them.
+    // More than one chunk of a stream, so that a range spans several chunks.
     let noise: Vec<u8> = (0_u32..1 << 16).flat_map(|number| number.wrapping_mul(0x9e37_79b1).rotate_left(13).to_le_bytes()).collect();
     let bundle = Bundle::of(&[("CodePush/main.jsbundle", &noise)]);
     let package = owner.upload("app", "Production", &bundle.0, json!({ "appVersion": "1.0.0" })).await.assert(201)["package"].take();
@@ -329,7 +329,7 @@ async fn a_bundle_from_r2_is_served_as_control_serves_it() {
         expected.push(direct.send(with_headers(direct.request(method.clone(), &path), headers)).await);
     }
 
-    // From here on nobody but R2 has the bytes.
+    // From here on only R2 has the bytes.
     app.control.stop().await;
     anonymous.get(&path).await.refused(503);
     app.edge.put_bundle(&blob, &bundle.0).await;
@@ -338,16 +338,16 @@ async fn a_bundle_from_r2_is_served_as_control_serves_it() {
         assert_eq!(answer.status, *status, "{method} {headers:?}: {}", answer.text());
         let (mut ours, mut theirs) = (comparable(&answer), comparable(expected));
         if *status == 304 {
-            // Each server's HTTP layer has its own mind about the length of what is not sent.
+            // The servers' HTTP layers treat the length of an absent body differently.
             ours.1.remove("content-length");
             theirs.1.remove("content-length");
         }
         assert_eq!(ours.1, theirs.1, "{method} {headers:?}");
-        // The text alone is without the request's id; bytes that are no text must be compared as such.
-        assert!(ours.2 == theirs.2 && (*status == 416 || answer.body == expected.body), "{method} {headers:?}: other bytes");
+        // `text` omits the request ID; binary bodies must be compared as bytes.
+        assert!(ours.2 == theirs.2 && (*status == 416 || answer.body == expected.body), "{method} {headers:?}: different bytes");
     }
     assert_bytes(&anonymous.get(&path).await, 200, &bundle.0);
-    // A signature is asked for before R2 is.
+    // The signature is checked before R2 is read.
     anonymous.get(&format!("{path}x")).await.refused(403);
     assert!(app.edge.output.events("bundle.bucket_failed").is_empty());
 }

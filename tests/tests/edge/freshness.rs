@@ -1,4 +1,4 @@
-//! When a change is seen.
+//! How soon changes are seen.
 
 use std::future::pending;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 const APP_VERSION: &str = r#"{"appVersion":"1.0.0"}"#;
 
-/// Time in which nobody asks the Worker for anything. Here its passing is the event: what is tested is what age alone does to a snapshot.
+/// Two seconds without any request to the Worker. Here the passing of time is what is tested: the age of a cached snapshot.
 async fn two_seconds_of_silence() {
     timeout(Duration::from_secs(2), pending::<()>()).await.unwrap_err();
 }
@@ -20,13 +20,13 @@ async fn upload(owner: &Client, content: &str) {
     owner.upload("app", "Production", &Bundle::script(content).0, info).await.assert(201);
 }
 
-/// The label that a new client is offered now, by one request.
+/// The label offered to a new device now, in one request.
 async fn offered(app: &EdgeApp, key: &str) -> String {
     let path = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0");
     app.anonymous().get(&path).await.assert(200)["update_info"]["label"].as_str().unwrap().to_owned()
 }
 
-/// Uploads a second release, and then leaves the Worker alone for two seconds, and for longer only if the push takes longer.
+/// Uploads a second release, and sends nothing to the Worker for two seconds, or until the push is done.
 async fn second_release_and_silence(app: &EdgeApp, owner: &Client, key: &str) {
     let before = app.edge.kv_value(key).await.unwrap();
     upload(owner, "second").await;
@@ -41,7 +41,7 @@ async fn second_release_and_silence(app: &EdgeApp, owner: &Client, key: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_published_change_is_seen_by_polling_within_thirty_seconds() {
+async fn polling_sees_a_published_change_within_thirty_seconds() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -50,11 +50,11 @@ async fn a_published_change_is_seen_by_polling_within_thirty_seconds() {
 
     upload(&owner, "second").await;
     let seen = timeout(Duration::from_secs(30), app.until_offered(&key, "v2")).await;
-    assert!(seen.is_ok(), "v2 was not seen within 30 s of the upload's answer");
+    assert!(seen.is_ok(), "v2 was not seen within 30 s of the upload's response");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_short_ages_the_first_check_after_silence_has_the_change() {
+async fn with_short_ttls_the_first_check_after_a_pause_sees_the_change() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("SNAPSHOT_FRESH_MS", "200").with("SNAPSHOT_STALE_MS", "1000")).await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -66,7 +66,7 @@ async fn with_short_ages_the_first_check_after_silence_has_the_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn between_the_ages_the_old_answer_is_given_once_and_refreshed_behind() {
+async fn a_stale_snapshot_is_served_once_while_it_is_refreshed() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("SNAPSHOT_FRESH_MS", "200").with("SNAPSHOT_STALE_MS", "600000")).await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -74,7 +74,7 @@ async fn between_the_ages_the_old_answer_is_given_once_and_refreshed_behind() {
     app.until_offered(&key, "v1").await;
 
     second_release_and_silence(&app, &owner, &key).await;
-    assert_eq!(offered(&app, &key).await, "v1", "nobody waits for a refresh between the ages");
+    assert_eq!(offered(&app, &key).await, "v1", "no check waits for the refresh of a stale snapshot");
     app.until_offered(&key, "v2").await;
 }
 
@@ -88,7 +88,7 @@ async fn a_lower_version_never_replaces_a_higher_one() {
     upload(&owner, "first").await;
     app.until_offered(&key, "v1").await;
 
-    // KV's copies lag behind each other: this is what a lagging one gives.
+    // KV is eventually consistent: this is a stale read.
     app.edge.put_kv(&key, &empty.to_string()).await;
     assert_eq!(app.edge.kv_value(&key).await.unwrap(), empty);
     for _ in 0..5 {

@@ -1,4 +1,4 @@
-//! Edge and control, asked the same by thousands of generated clients about generated histories that reached KV through the real publisher.
+//! Edge and control plane, with the same thousands of generated checks against generated histories that were pushed to KV by the real publisher.
 
 use control::testing::releases::{self, NewReleaseRow, ReleaseMethod, ReleaseRow};
 use control::testing::snapshots;
@@ -14,7 +14,7 @@ use tests::edge::EdgeApp;
 
 use super::equality::{both, same_of};
 
-/// Every form of range that the wire's golden table has.
+/// Every form of range in the golden table of the wire format.
 const RANGES: &[&str] = &[
     "^1.2.0",
     "1.2",
@@ -52,7 +52,7 @@ const VERSIONS: &[&str] = &[
 const CLIENTS: &[&str] =
     &["", "device-1", "device-2", "8a5b3d2e-0f1c-4a7b-9c3d-1e2f3a4b5c6d", "日本-クライアント", "😀client", "a", "e", "f"];
 
-/// The same numbers in every run.
+/// A generator with the same numbers in every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -70,7 +70,7 @@ impl Numbers {
     }
 }
 
-/// Stores a history as releases, patches, promotions and rollbacks leave it behind, and asks for its snapshot. Gives the hashes, oldest first.
+/// Stores a history like one of releases, patches, promotions and rollbacks, and queues its snapshot. Returns the hashes, oldest first.
 async fn history(app: &EdgeApp, owner: &Client, name: &str, length: usize, numbers: &mut Numbers) -> (String, Vec<String>) {
     owner.post("/v1/apps/app/deployments", json!({ "name": name })).await.assert(201);
     let key = owner.deployment_key("app", name).await;
@@ -78,7 +78,7 @@ async fn history(app: &EdgeApp, owner: &Client, name: &str, length: usize, numbe
     let mut tx = state.db.write().await.unwrap();
     let id = app.control.texts("SELECT id FROM apps", &[]).await.remove(0);
     let app_id = AppId::try_from(id.as_str()).unwrap();
-    // Few ranges in a long history, as an app has few binaries in the field.
+    // Few ranges in a long history, since an app has few binaries in use.
     let ranges: Vec<&str> = (0..if length > 100 { 5 } else { 3 }).map(|_| numbers.pick(RANGES)).collect();
     let mut hashes: Vec<String> = Vec::new();
     for _ in 0..length {
@@ -116,7 +116,7 @@ async fn history(app: &EdgeApp, owner: &Client, name: &str, length: usize, numbe
     (key, hashes)
 }
 
-/// One client's question, in either dialect.
+/// A check by one device, in either dialect.
 fn question(key: &str, hashes: &[String], numbers: &mut Numbers) -> Vec<(&'static str, String)> {
     let in_camel = numbers.one_in(2);
     let name = |snake, camel| if in_camel { camel } else { snake };
@@ -139,7 +139,7 @@ fn question(key: &str, hashes: &[String], numbers: &mut Numbers) -> Vec<(&'stati
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn thousands_of_generated_checks_are_answered_alike() {
+async fn thousands_of_generated_checks_get_identical_answers() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     owner.create_app("app").await;

@@ -1,4 +1,4 @@
-//! The Worker under wrangler, with the real control plane behind it and without it.
+//! The Worker under wrangler, with and without the real control plane.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! Something else answers where control should be, or control does not know this edge: a wrong address, a proxy's page, another secret. No word
-//! of it may be believed.
+//! Another server responds instead of the control plane, or the control plane does not accept this edge: a wrong URL, a proxy's error page, a wrong
+//! secret. None of these responses may be trusted.
 
 use serde_json::{Value, json};
 use shared::ids::{AppId, DeploymentId};
@@ -40,7 +40,7 @@ fn posted(stand_in: &StandIn) -> Vec<Value> {
     asked.map(|asked| serde_json::from_slice(&asked.body).unwrap()).collect()
 }
 
-/// With KV of no use: a deployment that is remembered is served on, of another nobody says that it is not there.
+/// Without usable KV, a cached deployment is still served, and an unknown one is not answered with 404.
 async fn nothing_is_forgotten_and_nothing_made_up(edge: &Edge, never_pushed: &str) {
     let client = Client::new(&edge.base, None);
     let key = "pushed-by-hand-0123456789";
@@ -57,7 +57,7 @@ async fn nothing_is_forgotten_and_nothing_made_up(edge: &Edge, never_pushed: &st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_says_404_is_not_controls_word() {
+async fn a_404_from_another_server_does_not_make_a_deployment_unknown() {
     for body in
         ["<h1>404 Not Found</h1>", "", "null", r#"{"error":"this path was not found","requestId":"x"}"#, r#""deployment was not found""#]
     {
@@ -69,7 +69,7 @@ async fn a_page_that_says_404_is_not_controls_word() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_that_control_does_not_share_makes_no_deployment_unknown() {
+async fn a_wrong_edge_secret_does_not_make_a_deployment_unknown() {
     let control = TestApp::spawn_with(Options { has_machine_clock: true, ..Options::default() }).await;
     let (known_to_control, _) = control.sign_up("ada").await.create_app("app").await;
     let options = EdgeOptions { edge_secret: Some("another-secret-than-controls-0123456789".to_owned()), ..before(&control.base) };
@@ -78,8 +78,8 @@ async fn a_secret_that_control_does_not_share_makes_no_deployment_unknown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_200_that_is_not_controls_costs_no_report() {
-    // What a misdirected address or a proxy's page gives: 200 and no word of it true.
+async fn a_200_from_another_server_loses_no_report() {
+    // A response of a wrong server or proxy: 200 with unrelated content.
     let stand_in = StandIn::start(|_| answer("200 OK", "Content-Type: text/plain\r\n", "control")).await;
     let edge = Edge::before(&before(&stand_in.base)).await;
     let client = Client::new(&edge.base, None);
@@ -93,13 +93,13 @@ async fn a_200_that_is_not_controls_costs_no_report() {
     assert_eq!(retries[0]["status"], 200, "{retries:?}");
     assert_eq!((&retries[0]["by_attempt"], &retries[1]["by_attempt"]), (&json!({ "1": 1 }), &json!({ "2": 1 })));
     let batches = posted(&stand_in);
-    assert_eq!(batches[0], batches[1], "a report that is delivered again is the same");
+    assert_eq!(batches[0], batches[1], "a redelivered report is the same");
     assert_eq!(batches[0]["reports"].as_array().unwrap().len(), 1);
-    assert_eq!(client.get("/v1/health").await.text(), "control", "pass-through does not judge");
+    assert_eq!(client.get("/v1/health").await.text(), "control", "passed-through responses are not validated");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_of_which_not_every_report_was_judged_is_sent_again() {
+async fn a_batch_with_an_incomplete_response_is_retried() {
     let stand_in = StandIn::start(|asked| {
         let sent = serde_json::from_slice::<Value>(&asked.body).map_or(0, |batch| batch["reports"].as_array().unwrap().len());
         let judged = match sent {
@@ -124,8 +124,8 @@ async fn a_batch_of_which_not_every_report_was_judged_is_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn neither_reports_nor_look_ups_follow_a_redirect() {
-    // One that takes everything, if it is asked.
+async fn reports_and_lookups_do_not_follow_redirects() {
+    // A server that accepts everything.
     let elsewhere = StandIn::start(|asked| {
         let body = if asked.line.starts_with("GET ") { empty_snapshot() } else { json!({ "accepted": 1, "dropped": [] }).to_string() };
         answer("200 OK", "Content-Type: application/json\r\n", &body)
@@ -153,8 +153,8 @@ async fn neither_reports_nor_look_ups_follow_a_redirect() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_without_end_does_not_fill_the_isolate() {
-    // A sound snapshot, as far as anybody reads.
+async fn an_oversized_response_is_not_buffered() {
+    // A snapshot that is valid as far as it is read.
     let body = empty_snapshot() + &" ".repeat(27 << 20);
     let stand_in = StandIn::start(move |_| answer("200 OK", "Content-Type: application/json\r\n", &body)).await;
     let edge = Edge::before(&before(&stand_in.base)).await;

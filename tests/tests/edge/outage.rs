@@ -1,4 +1,4 @@
-//! The control plane is gone for a while.
+//! An outage of the control plane.
 
 use serde_json::{Value, json};
 use shared::report::Report;
@@ -22,7 +22,7 @@ fn success(key: &str, client: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_control_stopped_checks_go_on_and_no_report_is_lost() {
+async fn checks_continue_and_no_report_is_lost_while_the_control_plane_is_down() {
     let mut app = EdgeApp::spawn_with(EdgeOptions::default().with("REPORT_RETRY_BASE_SECONDS", "1")).await;
     let owner = app.control.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -47,7 +47,7 @@ async fn with_control_stopped_checks_go_on_and_no_report_is_lost() {
     }
     sending.join_all().await;
 
-    // Every one of them has been delivered three times without success: none is delivered for the third time twice.
+    // Each report failed its three deliveries; none has a third delivery twice.
     let third = |event: &Value| event["by_attempt"]["3"].as_u64().unwrap_or(0);
     let retries = app.edge.output.until("reports.retry", |events| events.iter().map(third).sum::<u64>() >= CLIENTS as u64).await;
     for event in &retries {
@@ -59,7 +59,7 @@ async fn with_control_stopped_checks_go_on_and_no_report_is_lost() {
 
     app.control.start().await;
     until_counted(&owner, "app", "Production", &counts(CLIENTS)).await;
-    // A later report of a client that is counted already changes nothing, one of a new client does: then the queue is through.
+    // A repeated report of a counted device changes nothing, one of a new device does: then the queue is empty.
     app.anonymous().post(DEPLOY, success(&key, "client-0")).await.assert(200);
     app.anonymous().post(DEPLOY, success(&key, "one more")).await.assert(200);
     until_counted(&owner, "app", "Production", &counts(CLIENTS + 1)).await;
@@ -67,7 +67,7 @@ async fn with_control_stopped_checks_go_on_and_no_report_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_exhausts_its_retries_is_kept_whole_as_a_dead_letter() {
+async fn a_report_that_exhausts_its_retries_becomes_a_complete_dead_letter() {
     let reports = Consumer { max_retries: Some(1), ..Consumer::default() };
     let options = EdgeOptions { reports, ..EdgeOptions::default() };
     let mut app = EdgeApp::spawn_with(options.with("REPORT_RETRY_BASE_SECONDS", "1")).await;
@@ -94,12 +94,12 @@ async fn what_exhausts_its_retries_is_kept_whole_as_a_dead_letter() {
         assert!(day.len() == 10 && day.starts_with("20"), "{name}");
         let text = app.edge.dead_letter(&name).await;
         let report = Report::from_text(&text).unwrap().report;
-        let place = expected.iter().position(|known| *known == report).unwrap_or_else(|| panic!("not sent, or kept twice: {text}"));
+        let place = expected.iter().position(|known| *known == report).unwrap_or_else(|| panic!("not sent, or stored twice: {text}"));
         expected.remove(place);
     }
     assert!(expected.is_empty(), "{expected:?}");
 
-    // They stay where they are until somebody replays them.
+    // They are kept until they are replayed.
     app.control.start().await;
     app.anonymous().post(DEPLOY, success(&key, "afterwards")).await.assert(200);
     until_counted(&owner, "app", "Production", &counts(1)).await;

@@ -1,4 +1,4 @@
-//! What a panic costs: one answer, and nothing of those beside it. The Worker here is a build that panics where a URL says so.
+//! A panic fails one request and does not affect concurrent ones. The Worker here is a build that panics on demand.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn planted() -> EdgeOptions {
     EdgeOptions { worker: Some(paths::target().join(paths::PLANTED)), ..EdgeOptions::default() }
 }
 
-/// A control plane that keeps everything waiting until it is let go, and then knows every deployment and does whatever it is asked.
+/// A control plane that blocks all requests until released, and then knows every deployment and accepts everything.
 #[derive(Clone)]
 struct Busy {
     base: String,
@@ -52,7 +52,7 @@ async fn answer(State(busy): State<Busy>, method: Method, uri: Uri) -> (StatusCo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_check_from_memory_that_panics_costs_one_500_and_the_next_is_answered() {
+async fn a_panic_in_a_cached_check_affects_only_that_request() {
     let app = EdgeApp::spawn_with(planted()).await;
     let owner = app.control.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -61,10 +61,10 @@ async fn a_check_from_memory_that_panics_costs_one_500_and_the_next_is_answered(
     let check = format!("{CHECK}?deployment_key={key}&app_version=1.0.0");
     let expected = client.get(&check).await.assert(200);
     for place in ["check", "begin", "end"] {
-        // The first two bring the snapshot into the memory of a new instance.
+        // The first two load the snapshot into the cache of a new instance.
         assert_eq!(client.get(&check).await.assert(200), expected);
         assert_eq!(client.get(&check).await.assert(200), expected);
-        // Only what has the key of nobody comes as far as the places behind the one quick case.
+        // Only unknown keys reach the code after the fast path.
         let key = if place == "check" { key.as_str() } else { "nobody-knows-this-key" };
         let answer = client.get(&format!("{CHECK}?deployment_key={key}&app_version=1.0.0&planted={place}")).await;
         answer.assert_status(500);
@@ -78,7 +78,7 @@ async fn a_check_from_memory_that_panics_costs_one_500_and_the_next_is_answered(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_under_way_beside_a_panic_is_answered_as_if_nothing_had_been() {
+async fn a_panic_does_not_affect_concurrent_requests() {
     const EACH: usize = 10;
     let snapshot = {
         let app = EdgeApp::spawn_with(EdgeOptions::default()).await;
@@ -93,7 +93,7 @@ async fn what_is_under_way_beside_a_panic_is_answered_as_if_nothing_had_been() {
         busy.is_let_go.send_replace(false);
         busy.asked.lock().await.clear();
         let mut under_way = JoinSet::new();
-        // What the edge itself asks of control has five seconds: it is begun last.
+        // The edge's own calls to the control plane time out after five seconds, so they start last.
         for is_looked_up in [false, true] {
             for number in 0..EACH {
                 let requests = [
@@ -106,7 +106,7 @@ async fn what_is_under_way_beside_a_panic_is_answered_as_if_nothing_had_been() {
                         Some(json!({ "deployment_key": format!("told-key-{place}-{number}"), "app_version": "1.0.0" })),
                     ),
                 ];
-                // Look-ups are limited to twenty in a second: half of them now would be refused after the panic, when each is repeated.
+                // Lookups are limited to twenty a second: otherwise half of them would be refused when retried after the panic.
                 let requests = requests.into_iter().filter(|(_, path, _)| path.starts_with("/v1/apps") != is_looked_up);
                 let requests = requests.filter(|_| number < EACH / 2 || !is_looked_up);
                 for (method, path, body) in requests {
@@ -122,10 +122,10 @@ async fn what_is_under_way_beside_a_panic_is_answered_as_if_nothing_had_been() {
                 }
             }
             let count = under_way.len();
-            until("everything at control", async || (busy.asked.lock().await.len() >= count).then_some(())).await;
+            until("all requests at the control plane", async || (busy.asked.lock().await.len() >= count).then_some(())).await;
         }
 
-        // A method that is refused is answered without control.
+        // An unsupported method is refused without the control plane.
         let client = Client::new(&edge.base, None);
         let refuse = async |query: &str| client.send(client.request(Method::DELETE, &format!("{CHECK}{query}"))).await;
         refuse(&format!("?planted={place}")).await.assert_status(500);
@@ -136,7 +136,7 @@ async fn what_is_under_way_beside_a_panic_is_answered_as_if_nothing_had_been() {
             let (asked, answer) = done.unwrap();
             assert_eq!(answer.status, 200, "{asked}: {}", answer.text());
         }
-        // What had gone to control was not sent there again.
+        // Requests that had reached the control plane were not sent again.
         let asked = busy.asked.lock().await;
         for number in 0..EACH {
             for method in ["GET", "POST"] {

@@ -1,4 +1,4 @@
-//! Everything that is not the edge's own goes to the control plane and comes back as it was.
+//! All other requests pass through to the control plane and back unchanged.
 
 use reqwest::Method;
 use serde_json::json;
@@ -28,12 +28,12 @@ async fn the_management_api_works_through_the_edge() {
     assert_eq!(owner.get(history).await.assert(200), json!({ "history": [package] }));
     assert_eq!(owner.get(history).await.body, direct.get(history).await.body);
 
-    // The address in the answer is the edge's, and leads to the bytes.
+    // The URL in the response is the edge's, and serves the bytes.
     let url = package["blobUrl"].as_str().unwrap();
     let path = url.strip_prefix(&app.edge.base).unwrap();
     assert!(app.anonymous().get(path).await.body == bundle.0);
 
-    // Refusals pass too.
+    // Refusals pass through, too.
     let refused = app.anonymous().get("/v1/apps").await;
     refused.refused(401);
     assert_eq!(refused.header("www-authenticate"), "Bearer");
@@ -53,7 +53,7 @@ async fn the_management_api_works_through_the_edge() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bundle_of_several_megabytes_passes_through_whole_both_ways() {
+async fn a_bundle_of_several_megabytes_passes_through_unchanged_in_both_directions() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     owner.create_app("app").await;
@@ -69,7 +69,7 @@ async fn a_bundle_of_several_megabytes_passes_through_whole_both_ways() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn internal_paths_are_not_there_even_for_one_who_holds_the_secret() {
+async fn internal_paths_are_404_even_with_the_secret() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -83,7 +83,7 @@ async fn internal_paths_are_not_there_even_for_one_who_holds_the_secret() {
     };
     app.until_pushed(&key).await;
     let (mut answered, mut pushed) = (signed(&app.control.base, &path).await.assert(200), app.edge.kv_value(&key).await.unwrap());
-    // The time when each was made.
+    // The creation times.
     answered["t"].take();
     pushed["t"].take();
     assert_eq!(answered, pushed);
@@ -92,7 +92,7 @@ async fn internal_paths_are_not_there_even_for_one_who_holds_the_secret() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forged_client_address_is_dropped_at_the_edge_and_refused_at_control() {
+async fn a_forged_client_address_is_dropped_by_the_edge_and_refused_by_the_control_plane() {
     let app = EdgeApp::spawn().await;
     let forged = |client: &Client| {
         client
@@ -108,7 +108,7 @@ async fn a_forged_client_address_is_dropped_at_the_edge_and_refused_at_control()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_that_is_refused_before_it_is_read_is_told_why() {
+async fn an_upload_refused_before_its_body_is_read_gets_the_error() {
     let options = EdgeOptions { control: Options::default().with("LIMIT_MAX_UPLOAD_BYTES", "1MiB"), ..EdgeOptions::default() };
     let app = EdgeApp::spawn_with(options).await;
     let owner = app.sign_up("ada").await;
@@ -119,6 +119,6 @@ async fn an_upload_that_is_refused_before_it_is_read_is_told_why() {
         owner.upload("app", "Nowhere", &large, info.clone()).await.refused(404);
         owner.upload("app", "Production", &large, info.clone()).await.refused(413);
     }
-    // The connections that were used for it still serve.
+    // The connections that were used for it still work.
     owner.upload("app", "Production", b"small", info).await.assert(201);
 }

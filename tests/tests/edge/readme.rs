@@ -1,4 +1,4 @@
-//! The README's "Five minutes with curl", run by bash word for word, against the Worker.
+//! The README's "Five minutes with curl", run verbatim by bash against the Worker.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -11,28 +11,28 @@ use tests::wait::eventually;
 use xtask::leash::{self, Leashed, StopBy};
 use xtask::paths;
 
-/// Printed before each block, and after the last one; what a block prints may not end its line.
+/// Printed before each block and after the last one. A block's output may lack a final newline.
 const MARK: &str = "=== walk ===";
 
-/// The address that `cargo xtask dev` has, which the test's edge cannot have.
+/// The URL of `cargo xtask dev`, which the test's edge cannot use.
 const ADDRESS: &str = "EDGE=http://localhost:8787";
 
-/// Stands in for cargo, which would build into, and wait for, the folder that the tests' own cargo uses.
+/// A stand-in for cargo, which would build into (and lock) the target folder of the tests.
 const CARGO: &str = r#"#!/bin/sh
 [ "$1 $2 $3 $4 $5" = "run -q --bin updraft-control --" ] || { echo "the walk runs cargo $*" >&2; exit 97; }
 shift 5
 exec "$UPDRAFT_CONTROL" "$@"
 "#;
 
-/// The program beside the tests' own.
+/// The program next to the test binary.
 fn program() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let program = own.ancestors().nth(2).unwrap().join("updraft-control");
-    assert!(program.is_file(), "{} is missing: `cargo build --package control` makes it", program.display());
+    assert!(program.is_file(), "{} is missing: run `cargo build --package control`", program.display());
     program
 }
 
-/// The `sh` blocks of the README's walk, in order.
+/// The `sh` blocks of the README section, in order.
 fn blocks() -> Vec<String> {
     let readme = fs::read_to_string(paths::root().join("README.md")).unwrap();
     let (_, rest) = readme.split_once("\n## Five minutes with curl\n").unwrap();
@@ -40,7 +40,7 @@ fn blocks() -> Vec<String> {
     section.split("\n```sh\n").skip(1).map(|block| block.split_once("\n```\n").unwrap().0.to_owned()).collect()
 }
 
-/// The folder that the walk begins in: with the data folder of the test's server as `data`, and the stand-in for cargo in `bin`.
+/// The initial working folder: with the data folder of the test's server as `data`, and the stand-in for cargo in `bin`.
 fn place(data: &Path) -> TempDir {
     let folder = TempDir::new().unwrap();
     symlink(data, folder.path().join("data")).unwrap();
@@ -52,17 +52,17 @@ fn place(data: &Path) -> TempDir {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_readmes_five_minutes_with_curl_work_word_for_word() {
+async fn the_readme_curl_walkthrough_works_verbatim() {
     let blocks = blocks();
     let app = EdgeApp::spawn().await;
     let folder = place(app.control.folder());
     let mark = format!("\necho '{MARK}'\n");
     let script = format!("{mark}{}{mark}", blocks.join(&mark));
-    assert_eq!(script.matches(ADDRESS).count(), 1, "the walk names the edge's address once");
+    assert_eq!(script.matches(ADDRESS).count(), 1, "the section has the edge's address once");
     let script = script.replace(ADDRESS, &format!("EDGE={}", app.edge.base));
 
     let mut command = leash::command("bash", StopBy::Terminate);
-    // Unlike a person, bash does not look at what went wrong, unless it is told to.
+    // Bash ignores errors by default.
     command.args(["-euo", "pipefail", "-c", &script]).current_dir(folder.path()).env_clear();
     command.envs(app.control.settings()).env_remove("UPDRAFT_DATA_DIR").env("UPDRAFT_CONTROL", program());
     let path = std::env::var_os("PATH").unwrap();
@@ -72,11 +72,11 @@ async fn the_readmes_five_minutes_with_curl_work_word_for_word() {
     let lines = output.clone();
     let mut walk = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
 
-    let printed = eventually("the end of the walk", async || {
+    let printed = eventually("the end of the section", async || {
         let printed = output.lines().join("\n");
-        // The status first: once there is one, nothing more than what is still in the pipe can come.
+        // The status comes first: after it, only buffered output can follow.
         match walk.status() {
-            Some(status) if !status.success() => panic!("the walk ended with {status}: {printed}"),
+            Some(status) if !status.success() => panic!("bash exited with {status}: {printed}"),
             _ if printed.matches(MARK).count() > blocks.len() => Ok(printed),
             _ => Err(printed),
         }
@@ -94,10 +94,10 @@ async fn the_readmes_five_minutes_with_curl_work_word_for_word() {
         &[r#""rollout":10"#, r#""rollout":null"#, r#""is_available":true"#, r#""label":"v2""#],
         &[r#""releaseMethod":"Rollback""#, r#""originalLabel":"v1""#, r#""is_available":true"#, r#""label":"v3""#],
     ];
-    assert_eq!(blocks.len(), expected.len(), "each block of the walk has its check here");
+    assert_eq!(blocks.len(), expected.len(), "every block of the section is checked here");
     for ((step, block), texts) in steps.iter().zip(&blocks).zip(expected) {
         for text in texts {
-            assert!(step.contains(text), "{text} is missing after\n{block}\nwhich printed\n{step}\nof all of\n{printed}");
+            assert!(step.contains(text), "{text} is missing after\n{block}\nwhose output was\n{step}\nof all of\n{printed}");
         }
     }
 }

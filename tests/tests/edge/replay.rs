@@ -1,4 +1,4 @@
-//! What no retry could deliver is counted after all, by `updraft-control reports replay` from the bucket that the Worker parked it in.
+//! Reports that exhausted their retries are counted by `updraft-control reports replay` from the Worker's bucket of dead letters.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ fn counts(active: usize, anonymous: usize) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dead_letters_are_counted_once_however_often_they_are_replayed_and_bad_ones_are_left() {
+async fn replayed_dead_letters_count_once_and_invalid_ones_are_kept() {
     let reports = Consumer { max_retries: Some(1), ..Consumer::default() };
     let options = EdgeOptions { reports, ..EdgeOptions::default() };
     let mut app = EdgeApp::spawn_with(options.with("REPORT_RETRY_BASE_SECONDS", "1")).await;
@@ -53,7 +53,7 @@ async fn dead_letters_are_counted_once_however_often_they_are_replayed_and_bad_o
     app.edge.output.until("reports.parked", |events| events.len() > CLIENTS).await;
     let parked = app.edge.dead_letters().await;
     assert_eq!(parked.len(), CLIENTS + 1);
-    // What nobody can count, and what the replay must ignore.
+    // Invalid dead letters, and unrelated objects.
     let one = Report::from_text(&app.edge.dead_letter(&parked[0]).await).unwrap();
     let other_service = Report {
         report: shared::report::NewReport { deployment_key: "nobody-has-this-key".try_into().unwrap(), ..one.report.clone() },
@@ -67,7 +67,7 @@ async fn dead_letters_are_counted_once_however_often_they_are_replayed_and_bad_o
     let everything = app.edge.dead_letters().await;
 
     app.control.start().await;
-    // A caller without the key gets no access, and learns nothing.
+    // Without the key, access is refused without revealing anything.
     let refused =
         program::run(&settings(&app, (BUCKET_KEY.0, "another-secret-0123456789")), &["reports", "replay", "--from", &app.edge.bucket()])
             .await;
@@ -94,7 +94,7 @@ async fn dead_letters_are_counted_once_however_often_they_are_replayed_and_bad_o
     let again = replay(&app, &[]).await;
     assert_eq!(again.out, "dead letters counted: 0, remaining: 3\n", "{again:?}");
 
-    // The way of all others goes on.
+    // Live reports are processed as usual.
     let late = json!({ "deployment_key": key, "app_version": "1.0.0", "label": "v1", "client_unique_id": "late" });
     app.anonymous().post(DEPLOY, late).await.assert(200);
     until_counted(&owner, "app", "Production", &counts(CLIENTS + 1, 1)).await;

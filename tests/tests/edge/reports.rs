@@ -1,4 +1,4 @@
-//! Reports at the edge: what is refused, what is kept, and that nothing is said to be kept that is not.
+//! Reports at the edge: which are refused, which are stored, and that none is acknowledged without being stored.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ async fn post(client: &Client, path: &str, kind: Option<&str>, body: impl Into<r
     client.send(request).await
 }
 
-/// A sound report of exactly this many bytes.
+/// A valid report of exactly this many bytes.
 fn report_of(length: usize, key: &str, client: &str) -> String {
     let text = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": client, "padding": "" }).to_string();
     let padding = "x".repeat(length - text.len());
@@ -28,7 +28,7 @@ fn report_of(length: usize, key: &str, client: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_report_is_refused_by_name_and_counted_nowhere() {
+async fn an_invalid_report_is_refused_with_its_fields_and_not_counted() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -74,7 +74,7 @@ async fn a_bad_report_is_refused_by_name_and_counted_nowhere() {
     anonymous.post(DEPLOY, with("deployment_key", json!("never-made-0123456789"))).await.refused(404);
     anonymous.post(DOWNLOAD, with("deployment_key", json!("never-made-0123456789"))).await.refused(404);
     post(&anonymous, DEPLOY, Some("application/json"), report_of(10_241, &key, "bad")).await.refused(413);
-    // Without a stated length the size shows only while the body arrives.
+    // Without Content-Length the size is known only while the body is read.
     let chunks =
         report_of(10_241, &key, "bad").into_bytes().chunks(1_000).map(|chunk| Ok::<_, std::io::Error>(chunk.to_vec())).collect::<Vec<_>>();
     let stream = reqwest::Body::wrap_stream(futures_util::stream::iter(chunks));
@@ -88,20 +88,20 @@ async fn a_bad_report_is_refused_by_name_and_counted_nowhere() {
         assert_eq!(answer.header("allow"), "POST, OPTIONS");
     }
 
-    // What is sound in an unusual way is taken.
+    // Unusual but valid reports are accepted.
     assert_eq!(post(&anonymous, DEPLOY, Some("application/json"), report_of(10_240, &key, "large")).await.text(), r#"{"status":"ok"}"#);
     assert_eq!(post(&anonymous, DEPLOY, None, report_of(200, &key, "untyped")).await.assert(200), json!({ "status": "ok" }));
     let kind = Some("Application/JSON; charset=UTF-8");
     post(&anonymous, DEPLOY, kind, report_of(200, &key, "charset")).await.assert(200);
     post(&anonymous, &format!("{DEPLOY}/"), kind, report_of(200, &key, "slash")).await.assert(200);
-    // A known form of a label that no release has is answered ok and counted nowhere.
+    // A well-formed label without a release is accepted but not counted.
     anonymous.post(DEPLOY, with("label", json!("v999999999"))).await.assert(200);
     let expected = json!({ "1.0.0": { "active": 4, "downloaded": 0, "installed": 0, "failed": 0 } });
     until_counted(&owner, "app", "Production", &expected).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_queue_no_report_is_answered_200() {
+async fn without_a_queue_no_report_is_acknowledged() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().without("REPORTS")).await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -119,11 +119,11 @@ async fn without_a_queue_no_report_is_answered_200() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_that_control_will_never_take_does_not_hold_up_those_beside_it() {
+async fn a_permanently_rejected_report_does_not_block_others_in_its_batch() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
-    // The edge has a snapshot of a deployment that control does not know: one that was deleted a moment ago looks like this.
+    // The edge has a snapshot of a deployment that the control plane does not know, as for one that was deleted a moment ago.
     let now = UnixMillis(1_700_000_000_000);
     let header = SnapshotHeader { deployment: DeploymentId::v7(now, [1; 10]), app: AppId::v7(now, [2; 10]), version: 1, made: now };
     let stray = "unknown-to-control-0123456789";
@@ -138,7 +138,7 @@ async fn a_report_that_control_will_never_take_does_not_hold_up_those_beside_it(
     sending.join_all().await;
     let expected = json!({ "1.0.0": { "active": 15, "downloaded": 0, "installed": 0, "failed": 0 } });
     until_counted(&owner, "app", "Production", &expected).await;
-    // All that was sent before it has been judged when this one is counted.
+    // All earlier reports have been processed when this one is counted.
     app.anonymous().post(DEPLOY, json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "last" })).await.assert(200);
     let expected = json!({ "1.0.0": { "active": 16, "downloaded": 0, "installed": 0, "failed": 0 } });
     until_counted(&owner, "app", "Production", &expected).await;
@@ -146,7 +146,7 @@ async fn a_report_that_control_will_never_take_does_not_hold_up_those_beside_it(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_of_one_address_are_limited_across_deployments() {
+async fn reports_from_one_address_are_limited_across_deployments() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("LIMIT_REPORTS_ADDRESS", "3/1h")).await;
     let owner = app.sign_up("ada").await;
     let (key, other) = owner.create_app("app").await;
@@ -165,12 +165,12 @@ async fn reports_of_one_address_are_limited_across_deployments() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_of_one_address_for_one_deployment_are_limited_whatever_its_headers_say() {
+async fn spoofed_headers_do_not_evade_the_report_limit() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("LIMIT_REPORTS", "3/1h")).await;
     let owner = app.sign_up("ada").await;
     let (key, other) = owner.create_app("app").await;
     let client = app.anonymous();
-    // Cloudflare overwrites this header; its local runtime takes it from the client, which stands in here for clients at several addresses.
+    // Cloudflare overwrites this header; its local runtime accepts it from the client, which simulates clients at several addresses.
     let send = async |address: &str, key: &str, forged: &str| {
         let body = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "one" });
         let request = client.request(Method::POST, DEPLOY).json(&body).header("cf-connecting-ip", address);
@@ -187,7 +187,7 @@ async fn reports_of_one_address_for_one_deployment_are_limited_whatever_its_head
     send("2001:db8:1:3::1", &key, "").await.assert(200);
     send("192.0.2.8", &key, "").await.assert(200);
     send("192.0.2.7", &other, "").await.assert(200);
-    // All networks of one site together get ten times what one gets: three, one, and twenty-six.
+    // All networks of a site together get ten times the limit of one: three, one, and twenty-six.
     for network in 4..30 {
         send(&format!("2001:db8:1:{network:x}::1"), &key, "").await.assert(200);
     }

@@ -1,4 +1,4 @@
-//! The main job, end to end, with the SDKs that are in the field: they are told by nobody that this is not the service they were made for.
+//! The main use case end to end, with existing SDKs, which are unaware that this is another service.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use tests::edge::{EdgeApp, EdgeOptions, until_counted};
 use tests::node::Sdks;
 use tests::{Bundle, Client};
 
-/// A client as a device has it: which SDK, and what it is called.
+/// A device: its SDK, and its client ID.
 struct Device {
     name: &'static str,
     sdk: &'static str,
@@ -20,10 +20,10 @@ const DEVICES: [Device; 2] = [
     Device { name: "device-with-the-old-sdk", sdk: "code-push-2", version: "2.0.7" },
 ];
 
-/// What the test knows of a release from its own files.
+/// The expected values of a release, calculated from its files.
 struct Built {
     bytes: Vec<u8>,
-    /// Names in the archive with the contents' hashes.
+    /// Names in the archive with the hashes of their contents.
     files: Value,
 }
 
@@ -46,7 +46,7 @@ async fn upload(owner: &Client, built: &Built, description: &str) -> Value {
     owner.upload("app", "Production", &built.bytes, info).await.assert(201)["package"].take()
 }
 
-/// The device is offered this release and takes it: check, download, report of the download. Gives what it then has installed.
+/// The device is offered this release and installs it: check, download, download report. Returns the installed package.
 async fn take(app: &EdgeApp, sdks: &mut Sdks, device: &Device, current: &Value, release: &Value, built: &Built) -> Value {
     let offered = sdks.run(json!({ "do": "check", "client": device.name, "package": current })).await;
     let expected = json!({
@@ -79,8 +79,8 @@ async fn take(app: &EdgeApp, sdks: &mut Sdks, device: &Device, current: &Value, 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_generations_of_sdks_take_two_releases_and_are_counted_exactly() {
-    // Short ages: a device that has just taken a release must not be shown it again by an answer from before.
+async fn two_sdk_generations_install_two_releases_and_are_counted_exactly() {
+    // Short TTLs: a device that has just installed a release must not be offered it again by a cached response.
     let app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -120,7 +120,8 @@ async fn two_generations_of_sdks_take_two_releases_and_are_counted_exactly() {
     for (device, current) in DEVICES.iter().zip(&installed) {
         let package = take(&app, &mut sdks, device, current, &release, &second).await;
         assert_eq!(package["label"], "v2");
-        // The new one starts and says so twice, as a device does whose first report went unanswered. The old one falls back, and says so twice.
+        // The new SDK starts and reports it twice, like a device without a response to the first report. The old one rolls back and reports that
+        // twice.
         let status = if device.sdk == "code-push" { "DeploymentSucceeded" } else { "DeploymentFailed" };
         for _ in 0..2 {
             sdks.run(json!({
@@ -137,7 +138,7 @@ async fn two_generations_of_sdks_take_two_releases_and_are_counted_exactly() {
     let mut expected = json!({ "1.0.0": none, "v1": v1, "v2": v2 });
     until_counted(&owner, "app", "Production", &expected).await;
 
-    // The repeated reports have been counted, or rather not counted, once a later report is.
+    // Once a later report is counted, the repeated ones were processed.
     let last = json!({ "appVersion": "9.9.9", "clientUniqueId": "last", "deploymentKey": key, "serverUrl": app.edge.base });
     sdks.client("last", "code-push", last).await;
     sdks.run(json!({ "do": "deployed", "client": "last", "package": null })).await;

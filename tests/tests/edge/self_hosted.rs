@@ -1,4 +1,4 @@
-//! The edge without Cloudflare: the Worker on a bare workerd, with control in the place of KV and Queue, as `docs/self-hosted-edge.md` has it.
+//! The edge without Cloudflare: the Worker on a bare workerd, with the control plane in place of KV and Queue, as in `docs/self-hosted-edge.md`.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -19,7 +19,7 @@ use xtask::{paths, probe, workerd};
 const DEPLOY: &str = "/v1/public/svc/report_status/deploy";
 const CLIENTS: usize = 500;
 
-/// An owner at the edge, the key of a deployment, and the bundle of the release v1 that it has there.
+/// An owner at the edge, the key of a deployment, and the bundle of its release v1.
 async fn with_release(app: &SelfHosted) -> (Client, String, Bundle) {
     let owner = app.control.sign_up("ada").await.at(&app.base);
     let (key, _) = owner.create_app("app").await;
@@ -28,11 +28,11 @@ async fn with_release(app: &SelfHosted) -> (Client, String, Bundle) {
     (owner, key, bundle)
 }
 
-/// Waits until control's health is seen through the Worker.
+/// Waits until the control plane's health is seen through the Worker.
 async fn healthy(client: &Client, program: &mut Leashed) {
-    eventually("health through the edge", async || {
+    eventually("the control plane's health through the edge", async || {
         if let Some(status) = program.status() {
-            panic!("workerd ended with {status}");
+            panic!("workerd exited with {status}");
         }
         match client.request(Method::GET, "/v1/health").send().await {
             Ok(answer) if answer.status() == 200 => Ok(()),
@@ -55,7 +55,7 @@ fn counts(number: usize) -> Value {
     json!({ "v1": { "active": number, "downloaded": 0, "installed": number, "failed": 0 } })
 }
 
-/// Reports of so many clients, all at once; the statuses that they were answered.
+/// Sends concurrent reports of these devices; returns the statuses.
 async fn report_at_once(client: &Client, key: &str, names: &str) -> Vec<u16> {
     let mut sending = JoinSet::new();
     for number in 0..CLIENTS {
@@ -66,7 +66,7 @@ async fn report_at_once(client: &Client, key: &str, names: &str) -> Vec<u16> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_reaches_devices_at_once_and_their_reports_are_counted_when_they_are_answered() {
+async fn a_release_reaches_devices_immediately_and_acknowledged_reports_are_counted() {
     let app = SelfHosted::spawn(&[("SNAPSHOT_FRESH_MS", "0"), ("SNAPSHOT_STALE_MS", "0")]).await;
     let (owner, key, bundle) = with_release(&app).await;
     let device = app.anonymous();
@@ -104,7 +104,7 @@ async fn a_release_reaches_devices_at_once_and_their_reports_are_counted_when_th
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_that_come_at_once_are_counted_exactly() {
+async fn concurrent_reports_are_counted_exactly() {
     let app = SelfHosted::spawn(&[("LIMIT_REPORTS", "10000/1m")]).await;
     let (owner, key, _) = with_release(&app).await;
     for _repeated in 0..2 {
@@ -114,8 +114,8 @@ async fn reports_that_come_at_once_are_counted_exactly() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_control_stopped_checks_go_on_and_no_report_is_said_to_be_kept() {
-    // Every check looks for a newer snapshot and finds none.
+async fn checks_continue_and_no_report_is_acknowledged_while_the_control_plane_is_down() {
+    // Every check tries to fetch a newer snapshot and fails.
     let mut app = SelfHosted::spawn(&[("SNAPSHOT_FRESH_MS", "0"), ("SNAPSHOT_STALE_MS", "0")]).await;
     let (owner, key, _) = with_release(&app).await;
     let device = app.anonymous();
@@ -143,14 +143,14 @@ async fn with_control_stopped_checks_go_on_and_no_report_is_said_to_be_kept() {
     .await;
 }
 
-/// Reports with headers that say where the client is.
+/// Reports with headers that claim a client address.
 async fn report_from(device: &Client, key: &str, headers: &[(&str, &str)]) -> Answer {
     let request = device.request(Method::POST, DEPLOY).json(&success(key, "phone"));
     device.send(headers.iter().fold(request, |request, (name, value)| request.header(*name, *value))).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_a_device_makes_up_does_not_escape_the_limit() {
+async fn a_forged_client_address_does_not_evade_the_limit() {
     let app = SelfHosted::spawn(&[("LIMIT_REPORTS", "5/1h")]).await;
     let (_, key, _) = with_release(&app).await;
     let device = app.anonymous();
@@ -167,7 +167,7 @@ async fn an_address_that_a_device_makes_up_does_not_escape_the_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn behind_a_proxy_the_header_that_it_sets_is_believed_and_no_other() {
+async fn behind_a_proxy_only_its_header_is_trusted() {
     let app = SelfHosted::spawn(&[("LIMIT_REPORTS", "5/1h"), ("CLIENT_ADDRESS", "X-Real-IP")]).await;
     let (_, key, _) = with_release(&app).await;
     let device = app.anonymous();
@@ -181,7 +181,7 @@ async fn behind_a_proxy_the_header_that_it_sets_is_believed_and_no_other() {
 }
 
 #[test]
-fn the_configuration_is_in_step_with_the_one_for_cloudflare() {
+fn the_configuration_matches_the_one_for_cloudflare() {
     let read = |name: &str| fs::read_to_string(paths::root().join(name)).unwrap();
     let (wrangler, workerd): (Table, _) = (read("wrangler.toml").parse().unwrap(), read("edge/workerd.capnp"));
     let date = wrangler["compatibility_date"].as_str().unwrap();
@@ -189,7 +189,7 @@ fn the_configuration_is_in_step_with_the_one_for_cloudflare() {
     let main = wrangler["main"].as_str().unwrap().trim_start_matches("edge/");
     let first = workerd.split("modules = [").nth(1).unwrap().lines().nth(1).unwrap();
     assert!(first.contains(&format!("embed \"{main}\"")), "{main}: {first}");
-    // Control's address is the external service's, and there are no consumers of queues here.
+    // The control plane's URL is the external service's, and there are no queue consumers here.
     let without = ["CONTROL_URL", "REPORT_RETRY_BASE_SECONDS", "DEAD_LETTER_QUEUE"];
     let variables = wrangler["vars"].as_table().unwrap().keys().map(String::as_str).chain(["EDGE_SECRET", "DOWNLOAD_SECRET"]);
     for name in variables.filter(|name| !without.contains(name)) {
@@ -198,7 +198,7 @@ fn the_configuration_is_in_step_with_the_one_for_cloudflare() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_setting_for_trusted_addresses_nothing_is_served() {
+async fn without_the_trusted_proxies_setting_nothing_is_served() {
     let (port, output) = (probe::free_port().unwrap(), Output::default());
     let lines = output.clone();
     let _edge = workerd(port, "127.0.0.1:9", "127.0.0.1:9", &[]).start(move |line| lines.push(line)).unwrap();
@@ -221,15 +221,15 @@ fn blocks() -> Vec<String> {
     page.split("\n```sh\n").skip(1).map(|block| block.split_once("\n```\n").unwrap().0.to_owned()).collect()
 }
 
-/// The program beside the tests' own.
+/// The program next to the test binary.
 fn control() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let program = own.ancestors().nth(2).unwrap().join("updraft-control");
-    assert!(program.is_file(), "{} is missing: `cargo build --package control` makes it", program.display());
+    assert!(program.is_file(), "{} is missing: run `cargo build --package control`", program.display());
     program
 }
 
-/// The folder that the page begins in, built, with both programs in `bin` and a certificate where it wants one.
+/// The initial folder of the page, already built, with both programs in `bin` and a certificate where needed.
 fn place() -> TempDir {
     let (folder, root) = (TempDir::new().unwrap(), paths::root());
     let (edge, bin) = (folder.path().join("edge"), folder.path().join("bin"));
@@ -258,7 +258,7 @@ fn place() -> TempDir {
     folder
 }
 
-/// Starts a block of the page in this folder, as a person would in a terminal of its own.
+/// Starts a block of the page in this folder, like a user in a separate terminal.
 fn start(block: &str, folder: &Path, output: &Output) -> Leashed {
     let mut command = leash::command("bash", StopBy::Terminate);
     command.args(["-euo", "pipefail", "-c", block]).current_dir(folder).env_clear();
@@ -269,12 +269,12 @@ fn start(block: &str, folder: &Path, output: &Output) -> Leashed {
     Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap()
 }
 
-/// Runs a block to its end; gives what it printed.
+/// Runs a block until it exits; returns its output.
 async fn run(block: &str, folder: &Path) -> String {
     let output = Output::default();
     let mut program = start(block, folder, &output);
     let status = eventually(block, async || program.status().ok_or_else(|| "it runs".to_owned())).await;
-    assert!(status.success(), "{block}\nended with {status}: {:?}", output.lines());
+    assert!(status.success(), "{block}\nexited with {status}: {:?}", output.lines());
     eventually("its last line", async || {
         let lines = output.lines().join("\n");
         if block.starts_with("curl") && lines.is_empty() { Err("nothing was printed".to_owned()) } else { Ok(lines) }
@@ -283,10 +283,10 @@ async fn run(block: &str, folder: &Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_pages_commands_work_word_for_word() {
+async fn the_documented_commands_work_verbatim() {
     let port = || probe::free_port().unwrap();
     let (edge, main, bindings, tls) = (port(), port(), port(), port());
-    // The page's addresses, which a test's programs cannot have.
+    // The page's addresses, which tests cannot use.
     let addresses = [
         ("localhost:8787", format!("localhost:{edge}")),
         ("127.0.0.1:8787", format!("127.0.0.1:{edge}")),
@@ -297,7 +297,7 @@ async fn the_pages_commands_work_word_for_word() {
     let blocks: Vec<String> =
         blocks().into_iter().map(|block| addresses.iter().fold(block, |block, (from, to)| block.replace(from, to))).collect();
     let [build, secrets, serve, serve_edge, health, write_tls, serve_tls] = blocks.try_into().unwrap();
-    // What this test finds done already; `cargo xtask test` has run it.
+    // The build is already done by `cargo xtask test`.
     assert_eq!(build, "npm ci\ncargo xtask edge-build\ncargo build --release --bin updraft-control");
 
     let folder = place();
@@ -312,7 +312,7 @@ async fn the_pages_commands_work_word_for_word() {
     healthy(&device, &mut plain).await;
     let seen = run(&health, folder).await;
     assert!(seen.contains(r#""status":"ok""#), "{seen}");
-    // With other secrets than control's this would be 503, since nobody had said that there is no such deployment.
+    // With a wrong secret this would be 503, since the control plane did not say that the deployment is unknown.
     device.get(&check("never-made-0123456789")).await.refused(404);
 
     let curl = |path: &str| format!("curl -sk https://localhost:{tls}{path}");

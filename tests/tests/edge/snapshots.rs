@@ -1,4 +1,4 @@
-//! Values in KV that no publisher wrote, and KV that is not there.
+//! Invalid values in KV, and missing KV.
 
 use serde_json::json;
 use shared::ids::{AppId, DeploymentId};
@@ -17,7 +17,7 @@ fn header(version: i64) -> SnapshotHeader {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_that_is_no_snapshot_is_passed_over_for_control_and_then_for_memory() {
+async fn an_invalid_kv_value_falls_back_to_the_control_plane_then_to_the_cache() {
     let mut app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
     let owner = app.sign_up("ada").await;
     let (key, other) = owner.create_app("app").await;
@@ -33,14 +33,14 @@ async fn a_value_that_is_no_snapshot_is_passed_over_for_control_and_then_for_mem
 
     app.control.stop().await;
     let body = app.anonymous().get(&check(&key)).await.assert(200);
-    assert_eq!(body["update_info"]["label"], "v1", "the remembered one is used, however old");
+    assert_eq!(body["update_info"]["label"], "v1", "the cached one is used regardless of its age");
     app.anonymous().get(&check(&other)).await.refused(503);
     let report = json!({ "deployment_key": other, "app_version": "1.0.0", "client_unique_id": "a" });
     app.anonymous().post("/v1/public/svc/report_status/deploy", report).await.refused(503);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tombstone_is_a_deployment_that_is_gone() {
+async fn a_tombstone_means_the_deployment_was_deleted() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
     let key = "deleted-deployment-0123456789";
     app.edge.put_kv(key, &Snapshot::publish(&header(1), &[]).unwrap()).await;
@@ -48,12 +48,12 @@ async fn a_tombstone_is_a_deployment_that_is_gone() {
     app.edge.put_kv(key, &Snapshot::publish_tombstone(&header(2))).await;
     app.anonymous().get(&check(key)).await.refused(404);
     let report = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "a" });
-    // Accepted and dropped: SDKs keep a refused report and send it again at every start.
+    // Accepted and dropped: SDKs keep a refused report and retry it at every start.
     assert_eq!(app.anonymous().post("/v1/public/svc/report_status/deploy", report).await.assert(200), json!({ "status": "ok" }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_kv_control_is_asked_and_without_both_nothing_is_answered_200() {
+async fn without_kv_the_control_plane_is_used_and_without_both_checks_fail() {
     let mut app = EdgeApp::spawn_with(EdgeOptions::default().without("SNAPSHOTS").without_memory()).await;
     let owner = app.sign_up("ada").await;
     let (key, other) = owner.create_app("app").await;
@@ -61,7 +61,7 @@ async fn without_kv_control_is_asked_and_without_both_nothing_is_answered_200() 
     assert_eq!(app.anonymous().get(&check(&key)).await.assert(200)["update_info"]["label"], "v1");
 
     app.control.stop().await;
-    assert_eq!(app.anonymous().get(&check(&key)).await.assert(200)["update_info"]["label"], "v1", "the remembered one");
+    assert_eq!(app.anonymous().get(&check(&key)).await.assert(200)["update_info"]["label"], "v1", "the cached one");
     let unknown = app.anonymous().get(&check(&other)).await;
     unknown.refused(503);
     unknown.header("retry-after").parse::<u32>().unwrap();

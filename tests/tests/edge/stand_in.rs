@@ -1,4 +1,4 @@
-//! The edge in front of a server that answers byte for byte what a test wants: nothing of it may change on the way, and nothing may leak.
+//! The edge in front of a scripted server: everything passes through unchanged, and nothing leaks.
 
 use shared::signature::{Secrets, verify_address};
 use tests::app::EDGE_SECRET;
@@ -15,7 +15,7 @@ fn ok(_asked: &DayRange) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_spelling_of_an_internal_path_reaches_control() {
+async fn no_spelling_of_an_internal_path_reaches_the_control_plane() {
     let stand_in = StandIn::start(ok).await;
     let edge = edge_before(&stand_in).await;
     let host = edge.base.strip_prefix("http://").unwrap().to_owned();
@@ -59,7 +59,7 @@ async fn no_spelling_of_an_internal_path_reaches_control() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_control_answers_comes_back_as_it_was() {
+async fn responses_of_the_control_plane_pass_through_unchanged() {
     let stand_in = StandIn::start(|asked| {
         let path = asked.line.split(' ').nth(1).unwrap();
         match path {
@@ -91,7 +91,7 @@ async fn what_control_answers_comes_back_as_it_was() {
         (permanent.status.as_u16(), permanent.header("location"), permanent.text()),
         (308, "https://elsewhere.example/".into(), "no".into())
     );
-    // A redirect that would carry a body along is the client's to follow too.
+    // Redirects that preserve the body are also left to the client.
     for method in ["GET", "HEAD", "POST", "PUT"] {
         let again = client.send(client.request(method.parse().unwrap(), "/again").body("a body")).await;
         assert_eq!((again.status.as_u16(), again.header("location")), (307, "/elsewhere".into()), "{method}");
@@ -112,13 +112,13 @@ async fn what_control_answers_comes_back_as_it_was() {
     );
     let chunked = client.get("/chunked").await;
     assert_eq!((chunked.status.as_u16(), chunked.header("cache-control"), chunked.text()), (200, "max-age=60".into(), "abcdefg".into()));
-    // A body that breaks off must not look whole.
+    // A truncated body must not look complete.
     let cut = raw::exchange(&edge.base, b"GET /cut HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await;
     assert!(!cut.starts_with("HTTP/1.1 200") || cut.contains("ontent-Length: 100"), "{cut}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_client_sends_arrives_as_it_was_with_its_address_vouched_for() {
+async fn requests_pass_through_unchanged_with_a_signed_client_address() {
     let stand_in = StandIn::start(ok).await;
     let edge = edge_before(&stand_in).await;
     let client = Client::new(&edge.base, None);
@@ -165,7 +165,7 @@ async fn what_a_client_sends_arrives_as_it_was_with_its_address_vouched_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_passes_with_every_method_also_where_none_is_expected() {
+async fn a_request_body_passes_through_with_every_method() {
     let stand_in =
         StandIn::start(
             |asked| {
@@ -185,7 +185,7 @@ async fn a_body_passes_with_every_method_also_where_none_is_expected() {
             assert!(answer.starts_with("HTTP/1.1 200 "), "{method} {stated}: {answer}");
             let asked = stand_in.last();
             assert_eq!(asked.line, format!("{method} /v1/apps HTTP/1.1"));
-            // The runtime sends no body of unknown length on with these two; that it costs the request nothing is what counts.
+            // The runtime drops a body of unknown length for these two methods; the request itself must still succeed.
             let is_left_out = asked.body.is_empty() && stated.starts_with("Transfer") && matches!(method, "GET" | "HEAD");
             assert!(is_left_out || asked.body == body.as_bytes(), "{method} {stated}: {asked:?}");
         }

@@ -1,6 +1,6 @@
-//! Every route of edge and control, on success and on every kind of error: what all answers have in common.
+//! Properties that all responses have in common: every route of edge and control plane, on success and on every kind of error.
 //!
-//! A route that is added belongs into the table of [`Sweep::management`]; acquisition paths come from the one table that both servers use.
+//! New routes must be added to the table of [`Sweep::management`]; acquisition paths come from the table that both servers use.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,13 @@ use tests::edge::{EdgeApp, EdgeOptions};
 use tests::{Answer, Bundle, Client, Options, TestApp, TestClock};
 use uuid::Uuid;
 
-/// What a client claims its request's id to be.
+/// The request ID that a client claims.
 const CLAIMED: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
-/// Methods that are tried on every path.
+/// Methods to try on every path.
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const HTTPS: &str = "https://updates.example.com";
 
-/// Which headers a path owes besides those of all.
+/// The additional headers required for a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dress {
     Plain,
@@ -41,7 +41,7 @@ impl Sweep {
         Self { owner, is_https, is_edge, ids: BTreeSet::new(), names: 0 }
     }
 
-    /// A name that no other request of this pass has.
+    /// A name that is unique in this pass.
     fn name(&mut self) -> String {
         self.names += 1;
         format!("n{}", self.names)
@@ -51,7 +51,7 @@ impl Sweep {
         self.owner.request(method.parse().unwrap(), path)
     }
 
-    /// Sends a request with a claimed id, and looks at all that every answer has.
+    /// Sends a request with a claimed ID, and checks the common properties of the response.
     async fn expect(&mut self, status: u16, dress: Dress, request: RequestBuilder) -> Answer {
         let request = request.header("x-request-id", CLAIMED);
         let is_head = request.try_clone().is_some_and(|request| request.build().unwrap().method() == Method::HEAD);
@@ -63,10 +63,10 @@ impl Sweep {
         assert_eq!(id.get_version_num(), 7, "{asked}");
         assert_eq!(id.to_string(), answer.header("x-request-id"), "{asked}");
         assert_ne!(id.to_string(), CLAIMED, "{asked}");
-        assert!(self.ids.insert(id), "{asked}: the id was given before");
+        assert!(self.ids.insert(id), "{asked}: the request ID was used before");
 
         for name in answer.headers.keys() {
-            assert_eq!(answer.headers.get_all(name).iter().count(), 1, "{asked}: {name} is there twice");
+            assert_eq!(answer.headers.get_all(name).iter().count(), 1, "{asked}: {name} occurs twice");
         }
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{asked}");
         let is_bundle = dress == Dress::Bundle && status < 400 && status != 204;
@@ -93,7 +93,7 @@ impl Sweep {
         answer
     }
 
-    /// Every method that the path does not have is refused; `methods` are those it has, as in `Allow`.
+    /// Every other method is refused; `methods` are the supported ones, as in `Allow`.
     async fn other_methods(&mut self, path: &str, methods: &str, dress: Dress) {
         let known: BTreeSet<&str> = methods.split(", ").collect();
         for method in METHODS.into_iter().filter(|method| !known.contains(method)) {
@@ -106,7 +106,7 @@ impl Sweep {
         }
     }
 
-    /// Everything that can be wrong with a JSON body, whatever it is about. The path takes it by POST.
+    /// Every kind of invalid JSON body. The path accepts POST.
     async fn bad_json(&mut self, path: &str, dress: Dress) {
         let json = "application/json";
         let large = format!("{{\"name\":\"{}\"}}", "x".repeat(10_230));
@@ -132,7 +132,7 @@ impl Sweep {
         for path in ["/", "/health", "/v1/health", "/v1/health?live"] {
             for method in ["GET", "HEAD"] {
                 let request = self.request(method, path);
-                // The first path leads to the dashboard.
+                // The first path redirects to the dashboard.
                 self.expect(if path == "/" { 303 } else { 200 }, Dress::Plain, request).await;
             }
             if !path.contains('?') {
@@ -168,7 +168,7 @@ impl Sweep {
                         let request = self.request(method, &path.replace("/app/", "/absent/"));
                         self.expect(404, Dress::Plain, request).await;
                         let request = self.request(method, &path.replace("Production", "Absent"));
-                        // A PATCH without a body is refused for that.
+                        // A PATCH without a body is refused for another reason.
                         if path.contains("Production") && method != "PATCH" {
                             self.expect(404, Dress::Plain, request).await;
                         }
@@ -284,7 +284,7 @@ impl Sweep {
         self.other_methods(address, "GET, HEAD, OPTIONS", Dress::Bundle).await;
     }
 
-    /// At the edge nothing internal is there for anybody; at control it is for those who sign.
+    /// At the edge internal paths are always 404; at the control plane they require a signature.
     async fn internal(&mut self, key: &str) {
         let snapshot = format!("/internal/v1/snapshots/{key}");
         let secrets = Secrets::parse(EDGE_SECRET).unwrap();
@@ -332,27 +332,27 @@ impl Sweep {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_of_control_has_what_answers_owe() {
+async fn every_control_plane_response_has_the_required_headers() {
     let options = Options { has_machine_clock: true, ..Options::default() };
     let app = TestApp::spawn_with(options).await;
     Sweep::new(app.sign_up("ada").await, false, false).run().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_of_control_behind_https_has_what_answers_owe() {
+async fn every_control_plane_response_behind_https_has_the_required_headers() {
     let options = Options { has_machine_clock: true, ..Options::default() };
     let app = TestApp::spawn_with(options.with("BASE_URL", HTTPS)).await;
     Sweep::new(app.sign_up("ada").await, true, false).run().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_of_the_edge_has_what_answers_owe() {
+async fn every_edge_response_has_the_required_headers() {
     let app = EdgeApp::spawn().await;
     Sweep::new(app.sign_up("ada").await, false, true).run().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_of_the_edge_behind_https_has_what_answers_owe() {
+async fn every_edge_response_behind_https_has_the_required_headers() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("BASE_URL", HTTPS)).await;
     Sweep::new(app.sign_up("ada").await, true, true).run().await;
 }

@@ -1,4 +1,4 @@
-//! The control plane's own program, and the Worker, under a load that fills machines: what they take of memory.
+//! The memory of the control plane's program and of the Worker under heavy load.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Read, Write};
@@ -23,20 +23,20 @@ use zip::{CompressionMethod, ZipWriter};
 
 const MIB: usize = 1 << 20;
 const SIZE: usize = 150 * MIB;
-/// In KiB, as the kernel counts.
+/// In KiB, as reported by the kernel.
 const MOST_MEMORY: u64 = 120 * 1024;
-/// In KiB too: how much more than without anything to do.
+/// In KiB: the growth compared to idle.
 const MOST_GROWTH: u64 = 128 * 1024;
 
-/// The program beside the tests' own.
+/// The program next to the test binary.
 fn program() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let program = own.parent().and_then(Path::parent).unwrap().join("updraft-control");
-    assert!(program.is_file(), "{} is missing: `cargo build --package control` makes it", program.display());
+    assert!(program.is_file(), "{} is missing: run `cargo build --package control`", program.display());
     program
 }
 
-/// A sound archive of at least [`SIZE`] bytes that do not shrink, in files of 10 MiB; gives its hash.
+/// Writes a valid archive of at least [`SIZE`] incompressible bytes, in files of 10 MiB; returns its hash.
 fn write_archive(path: &Path) -> Sha256Hex {
     let mut archive = ZipWriter::new(BufWriter::new(File::create(path).unwrap()));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).compression_level(Some(1));
@@ -46,7 +46,7 @@ fn write_archive(path: &Path) -> Sha256Hex {
         archive.start_file(format!("CodePush/assets/{file}.bin"), options).unwrap();
         for _ in 0..10 {
             for word in block.chunks_exact_mut(8) {
-                // xorshift64: nothing a compressor could find a pattern in.
+                // xorshift64: incompressible.
                 state ^= state << 13;
                 state ^= state >> 7;
                 state ^= state << 17;
@@ -67,7 +67,7 @@ fn write_archive(path: &Path) -> Sha256Hex {
     }
 }
 
-/// Uploads the archive as the first release, and gives the release.
+/// Uploads the archive as the first release, and returns the release.
 async fn upload(owner: &Client, path: &Path) -> Value {
     let package = Part::file(path).await.unwrap().file_name("bundle.zip");
     let form = Form::new().part("package", package).text("packageInfo", json!({ "appVersion": "1.0.0" }).to_string());
@@ -75,7 +75,7 @@ async fn upload(owner: &Client, path: &Path) -> Value {
     uploaded.assert(201)["package"].take()
 }
 
-/// Downloads the release, piece by piece, and expects its bytes to be the archive's.
+/// Downloads the release in chunks, and compares its bytes with the archive.
 async fn download(package: &Value, length: u64, sha256: &Sha256Hex) {
     let url = package["blobUrl"].as_str().unwrap();
     let mut answer = Client::new("", None).request(Method::GET, url).send().await.unwrap();
@@ -89,13 +89,13 @@ async fn download(package: &Value, length: u64, sha256: &Sha256Hex) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_of_150_mb_and_its_download_keep_control_under_120_mb() {
+async fn the_control_plane_stays_under_120_mb_for_a_150_mb_upload_and_download() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("bundle.zip");
     let archive = path.clone();
     let sha256 = tokio::task::spawn_blocking(move || write_archive(&archive)).await.unwrap();
 
-    // The program takes over database, folder and address of a server that has made the account.
+    // The program takes over database, folder and address of a server that created the account.
     let mut app = TestApp::spawn().await;
     let owner = app.sign_up("ada").await;
     owner.create_app("app").await;
@@ -106,10 +106,10 @@ async fn an_upload_of_150_mb_and_its_download_keep_control_under_120_mb() {
     let output = Output::default();
     let lines = output.clone();
     let mut running = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
-    eventually("the program's start", async || {
+    eventually("the program to start", async || {
         if let Some(status) = running.status() {
             output.show("control");
-            panic!("the program ended with {status}");
+            panic!("the program exited with {status}");
         }
         let answer = owner.request(Method::GET, "/v1/health").send().await.map_err(|error| error.to_string())?;
         if answer.status() == 200 { Ok(()) } else { Err(answer.status().to_string()) }
@@ -127,7 +127,7 @@ async fn an_upload_of_150_mb_and_its_download_keep_control_under_120_mb() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_of_150_mb_and_its_download_leave_the_worker_under_128_mb_above_idle() {
+async fn the_worker_stays_under_128_mb_above_idle_for_a_150_mb_upload_and_download() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("bundle.zip");
     let archive = path.clone();
@@ -135,7 +135,7 @@ async fn an_upload_of_150_mb_and_its_download_leave_the_worker_under_128_mb_abov
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     let (key, other) = owner.create_app("app").await;
-    // Everything that is loaded upon its first use has been used: a small upload, a download, checks.
+    // Everything that is loaded lazily has been used: a small upload, a download, checks.
     let small = Bundle::script("small");
     let package = owner.upload("app", "Staging", &small.0, json!({ "appVersion": "1.0.0" })).await.assert(201)["package"].take();
     download(&package, small.0.len() as u64, &Sha256Hex::from_digest(Sha256::digest(&small.0).into())).await;
@@ -149,18 +149,18 @@ async fn an_upload_of_150_mb_and_its_download_leave_the_worker_under_128_mb_abov
     let after_upload = sum(Process::peak);
     download(&package, fs::metadata(&path).unwrap().len(), &sha256).await;
     let after_download = sum(Process::peak);
-    // It serves on.
+    // It still serves.
     app.until_offered(&key, "v1").await;
 
     println!(
         "{} workerd: {idle} KiB idle; peak {after_upload} KiB after the upload, {after_download} KiB after the download",
         runtimes.len()
     );
-    // The sum of each one's own peak is no less than what they had together at any time.
+    // The sum of the individual peaks is an upper bound of the total at any time.
     assert!(after_download < idle + MOST_GROWTH, "workerd went from {idle} to {after_download} KiB");
 }
 
-/// A year of days with a thousand labels each, as the daily job would have stored them by now.
+/// A year of days with a thousand labels each, as the daily job would have stored them.
 async fn fill_history(app: &TestApp) -> (UtcDay, UtcDay) {
     let deployment = app.texts("SELECT id FROM deployments ORDER BY name DESC", &[]).await.remove(0);
     let labels = (1..=1_000).map(|number| (format!("v{number}"), json!([1_234_567, 2_345_678, 3_456_789, 4_567]))).collect();
@@ -181,7 +181,7 @@ async fn fill_history(app: &TestApp) -> (UtcDay, UtcDay) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_year_of_a_thousand_labels_is_never_in_memory_at_once() {
+async fn a_year_of_history_with_a_thousand_labels_is_streamed() {
     let mut app = TestApp::spawn_with(Options::default().with("LIMIT_RETENTION_DAYS", "365")).await;
     let owner = app.sign_up("ada").await;
     owner.create_app("app").await;
@@ -191,7 +191,7 @@ async fn a_year_of_a_thousand_labels_is_never_in_memory_at_once() {
     let reader = owner.at(&serving.base);
     let path = format!("/v1/apps/app/deployments/Staging/metrics/history?from={first}&to={last}");
     let before = serving.process().peak();
-    // Several readers at once.
+    // Several concurrent readers.
     let lengths = join_all((0..4).map(|_| async {
         let mut answer = reader.request(Method::GET, &path).send().await.unwrap();
         assert_eq!(answer.status(), 200);
@@ -207,6 +207,6 @@ async fn a_year_of_a_thousand_labels_is_never_in_memory_at_once() {
     let after = serving.process().peak();
     println!("control's VmHWM: {before} KiB at the start, {after} KiB after four answers of {lengths:?} bytes");
     assert!(lengths.iter().all(|length| *length > 40 * MIB && *length == lengths[0]), "{lengths:?}");
-    // Each of them is more than that.
+    // Each response is larger than that.
     assert!(after < before + 40 * 1024, "{before} KiB before, {after} KiB after");
 }

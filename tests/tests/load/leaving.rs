@@ -1,4 +1,4 @@
-//! Clients that leave while their request waits: nothing of them may be kept, or a stranger fills the isolate.
+//! Clients that disconnect while their request is waiting: their memory must be freed, or a stranger could exhaust the isolate.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,10 +23,10 @@ use xtask::probe;
 const DEVICES: usize = 64;
 const WARM: usize = 5_000;
 const LEAVING: usize = 20_000;
-/// In KiB. What one leaves behind when nothing is done about it is about 17 KiB: more than twice this.
+/// In KiB. A leaked client would cost about 17 KiB, in total more than twice this.
 const MOST_GROWTH: u64 = 128 * 1024;
 
-/// In the place of KV: says when a key is asked for, and answers once its client has gone.
+/// A KV stand-in that signals when a key is requested, and responds once its client is gone.
 #[derive(Clone, Default)]
 struct Store(Arc<Mutex<HashMap<String, DayRange>>>);
 
@@ -44,7 +44,7 @@ async fn answer(State(store): State<Store>, Path(name): Path<String>) -> StatusC
     StatusCode::NOT_FOUND
 }
 
-/// Asks for a deployment that nobody knows, and breaks the connection off while the Worker looks for it.
+/// Requests an unknown deployment, and aborts the connection while the Worker looks it up.
 async fn leave(base: &str, store: &Store, number: usize) {
     let key = format!("nobody-knows-this-{number}");
     let ((is_asked, seen), (go, has_gone)) = (oneshot::channel(), oneshot::channel());
@@ -53,7 +53,7 @@ async fn leave(base: &str, store: &Store, number: usize) {
     let request = format!("GET /v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0 HTTP/1.1\r\nHost: localhost\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     seen.await.unwrap();
-    // A reset, which the runtime hears of at once.
+    // A reset, which the runtime notices immediately.
     SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
     drop(stream);
     let _not_waiting = go.send(());
@@ -73,7 +73,7 @@ async fn leave_many(base: &str, store: &Store, numbers: std::ops::Range<usize>) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_bare_workerd_clients_that_leave_while_they_wait_are_forgotten() {
+async fn workerd_frees_the_memory_of_clients_that_disconnect() {
     let store = Store::default();
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -86,7 +86,7 @@ async fn on_a_bare_workerd_clients_that_leave_while_they_wait_are_forgotten() {
     let lines = output.clone();
     let edge = workerd.start(move |line| lines.push(line)).unwrap();
     let client = Client::new(&base, None);
-    eventually("the Worker's start", async || {
+    eventually("the Worker to start", async || {
         client.request(reqwest::Method::GET, "/internal").send().await.map(drop).map_err(|error| error.to_string())
     })
     .await;

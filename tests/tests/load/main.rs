@@ -1,4 +1,4 @@
-//! Many requests: what they may cost in memory, rows and calls of the control plane, and that each is answered.
+//! Load tests: the memory, rows and control plane calls that many requests may cost, and that each gets a response.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

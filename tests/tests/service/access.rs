@@ -1,5 +1,5 @@
-//! Who may do what: every operation of the OpenAPI document, asked with every kind of credential and in every role, against one table. And every
-//! change leaves exactly one row in the audit trail.
+//! Access control: every operation of the OpenAPI document, called with every kind of credential and role, compared with one table. Every change
+//! writes exactly one audit row.
 
 mod audit_row_fails;
 mod ended_meanwhile;
@@ -19,7 +19,7 @@ use tests::{Answer, Authenticator, Client, Device, Holder, Options, SessionOrigi
 /// Who may use an operation.
 #[derive(Clone, Copy, Debug)]
 enum Who {
-    /// Everybody.
+    /// Everyone.
     Open,
     /// Any valid credential.
     Any,
@@ -29,15 +29,15 @@ enum Who {
     NotApiKey,
     /// Any session.
     Login,
-    /// Any session. Only a CLI's finds what it asks for.
+    /// Any session, but only a CLI session finds what it requests.
     CommandLine,
-    /// Sessions of the dashboard; other sessions are told so, keys are refused plainly.
+    /// Dashboard sessions. Other sessions get a specific error code, keys a plain refusal.
     Dashboard,
-    /// The same, but keys are told so, too.
+    /// The same, but keys also get the specific error code.
     DashboardAlone,
     /// Collaborators of an app in one of these roles; API keys with one of these scopes.
     App { roles: &'static [&'static str], scopes: &'static [&'static str] },
-    /// Collaborators of an app in one of these roles, of others; of itself everybody who has the permission with this name. No API key.
+    /// Collaborators in one of these roles for other collaborators; for themselves, everyone with the permission of this name. No API keys.
     AppOrOneself { roles: &'static [&'static str], of_oneself: &'static str },
 }
 
@@ -51,10 +51,10 @@ const REMOVE: Who = Who::AppOrOneself { roles: &["Owner", "Admin"], of_oneself: 
 const ACCEPT: Who = Who::App { roles: ROLES, scopes: &[] };
 const MANAGE: Who = Who::App { roles: &["Owner", "Admin"], scopes: &["apps"] };
 
-/// An operation, who may use it, and the status when it is done.
+/// An operation, who may use it, and the status on success.
 type Row = (&'static str, Who, u16);
 
-/// The table. Each operation of the document has one row, and each row is of one.
+/// The table. It has exactly one row for each operation in the document.
 const TABLE: &[Row] = &[
     ("GET /v1/health", Who::Open, 200),
     ("GET /v1/openapi.json", Who::Open, 200),
@@ -150,32 +150,31 @@ const TABLE: &[Row] = &[
     ("GET /v1/public/svc/bundles/{blob}", Who::Open, 200),
 ];
 
-/// Whether an operation changes something that the audit trail is about: reports of clients are counted, not noted; a challenge that a passkey is asked
-/// for is a question; and to find a request by the code that its user typed is to read.
+/// Whether an operation changes something that is audited. Not audited: device reports, requests for passkey challenges, and resolving a user code.
 fn is_change(operation: &str) -> bool {
     let is_report = operation.to_lowercase().replace('_', "").contains("/reportstatus/");
     let only_finds = operation == "POST /v1/cli/authorizations/resolve";
     !operation.starts_with("GET ") && !is_report && !only_finds && !operation.ends_with("/options")
 }
 
-/// Somebody who asks.
+/// A caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caller {
     Nobody,
-    /// A dashboard session of an account that has nothing to do with the app.
+    /// A dashboard session of an account without access to the app.
     Stranger,
-    /// A dashboard session of the owner's, or of a collaborator in this role.
+    /// A dashboard session of the owner, or of a collaborator in this role.
     Role(&'static str),
     CliBrowser,
     CliDevice,
     SessionWithoutOrigin,
     NamedKey,
     ApiKey(&'static [&'static str]),
-    /// A session or an API key whose time is over.
+    /// An expired session or API key.
     Expired(&'static str),
-    /// A session that was ended, or an API key that was revoked.
+    /// A revoked session or API key.
     Revoked(&'static str),
-    /// What cannot be a credential.
+    /// Text that cannot be a credential.
     Malformed,
 }
 
@@ -192,11 +191,11 @@ const CREDENTIALS: &[Caller] = &[
     Caller::ApiKey(ALL_SCOPES),
 ];
 
-/// Those who have no valid credential, though they show one.
+/// Callers with an invalid credential.
 const INVALID: &[Caller] =
     &[Caller::Expired("session"), Caller::Expired("API key"), Caller::Revoked("session"), Caller::Revoked("API key"), Caller::Malformed];
 
-/// One of each kind, where nobody is refused.
+/// One of each kind of credential.
 const KINDS: &[Caller] = &[
     Caller::Nobody,
     Caller::Role("Owner"),
@@ -210,10 +209,10 @@ const KINDS: &[Caller] = &[
     Caller::Malformed,
 ];
 
-/// Those besides, where there is an app.
+/// Further callers for operations on apps.
 const OTHERS: &[Caller] = &[Caller::Stranger, Caller::Role("Admin"), Caller::Role("Developer"), Caller::Role("Viewer")];
 
-/// What is expected: done, or a refusal with its status and its code.
+/// The expected outcome: success, or a refusal with status and code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
     Done,
@@ -223,7 +222,7 @@ enum Expected {
 const PLAINLY: Expected = Expected::Refused(403, None);
 const TOLD: Expected = Expected::Refused(403, Some("dashboard_session_required"));
 
-/// The permissions that exactly these roles have, and API keys with any of exactly these scopes.
+/// The permissions granted to exactly these roles, and to API keys with any of exactly these scopes.
 fn permissions(roles: &[&str], scopes: &[&str]) -> impl Iterator<Item = &'static str> {
     PERMISSIONS.iter().filter_map(move |(name, held_by, by)| {
         let held_by: BTreeSet<_> = held_by.iter().map(|role| role.as_str()).collect();
@@ -241,11 +240,11 @@ impl Who {
         }
     }
 
-    #[expect(clippy::match_same_arms, reason = "the order of refusals is what is written down here")]
+    #[expect(clippy::match_same_arms, reason = "the order of refusals is the one in this file")]
     fn expects(self, caller: Caller) -> Expected {
         let has_scope = |scopes: &[&str], held: &[&str]| held.iter().any(|scope| scopes.contains(scope));
         if let Self::AppOrOneself { roles, .. } = self {
-            // The question is about somebody else.
+            // The operation concerns another collaborator.
             return Self::App { roles, scopes: &[] }.expects(caller);
         }
         match (self, caller) {
@@ -265,7 +264,7 @@ impl Who {
         }
     }
 
-    /// Whether these are the document's words for it: none for what is open, and for an app the name of a permission with these roles and scopes.
+    /// Whether the document describes this access: nothing for public operations, and for apps a permission with these roles and scopes.
     fn is_called(self, guards: &Value) -> bool {
         let words = |words: &[&str]| json!([{ "bearer": words }]);
         match self {
@@ -285,25 +284,25 @@ impl Who {
     }
 }
 
-/// A service that has everything, and limits for the many that all ask from one address.
+/// A service with every feature, and limits high enough for many requests from one address.
 async fn prepared() -> TestApp {
     TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_CLI_STARTS", "1000/10m")).await
 }
 
-/// What one question needs: an owner of its own with a named key, and what the path names.
+/// The data for one request: an owner with an access key, and the resources in the path.
 struct Scene<'a> {
     app: &'a TestApp,
     operation: &'static str,
     name: String,
     owner: Client,
-    /// The owner with second factors, where the operation is about them.
+    /// The owner with second factors, if the operation concerns them.
     holder: Option<Holder>,
 }
 
 impl<'a> Scene<'a> {
     async fn set(app: &'a TestApp, operation: &'static str, number: usize) -> Self {
         let name = format!("owner{number}");
-        // Everybody asks from one address, where a limit would stop the many that one test asks for.
+        // All requests come from one address and would reach its limits.
         app.change("DELETE FROM limit_counts", &[]).await;
         let owner = app.sign_up(&name).await;
         let scene = Self { app, operation, name, owner, holder: None };
@@ -362,7 +361,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// A client of a credential that is good until one of these statements is run.
+    /// A client whose credential is valid until these statements run.
     async fn invalid(&self, kind: &str, sql: [&'static str; 2]) -> Client {
         let client = match kind {
             "session" => self.app.open_session(&self.name, SessionOrigin::Dashboard).await,
@@ -374,7 +373,7 @@ impl<'a> Scene<'a> {
         client
     }
 
-    /// The request of the operation, as it succeeds for a caller with the right.
+    /// A request that succeeds for authorized callers.
     async fn question(&mut self, client: &Client) -> reqwest::RequestBuilder {
         let (method, path) = self.operation.split_once(' ').unwrap();
         let path = path.replace("{app}", "demo").replace("{deployment}", "Staging").replace("{label}", "v1");
@@ -398,7 +397,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// What the last parameter of the path names.
+    /// The value of the last path parameter.
     async fn last_segment(&mut self) -> String {
         let (_, rest) = self.operation.split_once("/v1/").unwrap();
         match rest.split('/').next().unwrap() {
@@ -443,16 +442,16 @@ impl<'a> Scene<'a> {
                 let url = answer["updateInfo"]["downloadURL"].as_str().unwrap().to_owned();
                 url.rsplit('/').next().unwrap().to_owned()
             }
-            other => panic!("{other}: say here what the path of {} names", self.operation),
+            other => panic!("{other}: add a value for the path parameter of {} here", self.operation),
         }
     }
 
-    /// The answer to a CLI that starts to sign in by a code.
+    /// The response to starting a CLI login with a code.
     async fn begin_device(&self) -> Value {
         self.app.anonymous().post("/v1/auth/cli/device", json!({})).await.assert(201)
     }
 
-    /// The key of a deployment with a release.
+    /// The key of a deployment that has a release.
     async fn deployment_key(&self) -> String {
         let (_, key) = self.owner.create_app("of devices").await;
         self.owner.upload("of devices", "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
@@ -470,7 +469,7 @@ impl<'a> Scene<'a> {
         self.holder.as_mut().unwrap()
     }
 
-    /// What completes a login with a second factor, or changes one.
+    /// A body that completes a login with a second factor, or changes a factor.
     async fn factor_body(&mut self, client: &Client) -> Value {
         let (app, name, operation) = (self.app, self.name.clone(), self.operation);
         match operation {
@@ -479,7 +478,7 @@ impl<'a> Scene<'a> {
                 return json!({ "code": holder.set_up_totp().await.code(app.clock.now()) });
             }
             "POST /v1/mfa/passkeys/register/verify" => {
-                // A caller that may not be asked cannot answer either.
+                // A caller without access to the options cannot complete the registration either.
                 let asked = client.post("/v1/mfa/passkeys/register/options", json!({})).await;
                 let is_asked = asked.status.is_success();
                 let response = if is_asked { Authenticator::new(ORIGIN).register(&asked.json()["options"]) } else { json!({}) };
@@ -575,7 +574,7 @@ fn operations(document: &Value) -> BTreeSet<String> {
     all.collect()
 }
 
-/// What the document and the table do not have in common.
+/// Operations that are missing in the document or in the table.
 fn differences(document: &Value, table: &[Row]) -> Vec<String> {
     let (documented, known) = (operations(document), table.iter().map(|(operation, ..)| (*operation).to_owned()).collect::<BTreeSet<_>>());
     let without_row = documented.difference(&known).map(|operation| format!("{operation} has no row"));
@@ -583,13 +582,13 @@ fn differences(document: &Value, table: &[Row]) -> Vec<String> {
     without_row.chain(without_operation).collect()
 }
 
-/// The changes of the document that were not seen to leave exactly one row in the trail.
+/// The documented changes that did not write exactly one audit row.
 fn unnoted(document: &Value, noted: &BTreeSet<String>) -> Vec<String> {
     operations(document).into_iter().filter(|operation| is_change(operation) && !noted.contains(operation)).collect()
 }
 
-/// Asks everybody of each row whose path belongs there. Each success of a change must leave exactly one row in the trail, anything else none. What
-/// everybody else is told is the snapshot of this name.
+/// Calls every matching row with every caller. Each successful change must write exactly one audit row, every other request none. The refusals are
+/// stored in the snapshot of this name.
 async fn walk(area: &str, belongs: impl Fn(&str) -> bool) {
     let app = prepared().await;
     let mut refusals = String::new();
@@ -613,17 +612,17 @@ async fn walk(area: &str, belongs: impl Fn(&str) -> bool) {
                 let mut body = answer.json();
                 body.as_object_mut().unwrap().remove("requestId");
                 writeln!(refusals, "{operation}, {caller:?}: {} {body}", answer.status.as_u16()).unwrap();
-                assert_eq!(added, 0, "{operation} by {caller:?} was refused, and is noted");
+                assert_eq!(added, 0, "{operation} by {caller:?} was refused but audited");
             }
         }
-        assert_eq!(rows, BTreeSet::from([i64::from(is_change(operation))]), "{operation}: rows in the audit trail for each success");
+        assert_eq!(rows, BTreeSet::from([i64::from(is_change(operation))]), "{operation}: audit rows for each success");
         if is_change(operation) {
             noted.insert((*operation).to_owned());
         }
     }
     insta::assert_snapshot!(format!("refusals_of_{area}"), refusals);
     let missing = unnoted(&document, &noted).into_iter().filter(|operation| belongs(path_of(operation)));
-    assert_eq!(missing.collect::<Vec<_>>(), Vec::<String>::new(), "changes that were not seen to leave a row in the trail");
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<String>::new(), "changes without exactly one audit row");
 }
 
 fn path_of(operation: &str) -> &str {
@@ -641,16 +640,16 @@ fn validate(operation: &str, caller: Caller, expected: Expected, done: u16, answ
     }
 }
 
-/// The document knows the status, and the body's type.
+/// The document contains this status and body type.
 fn is_documented(document: &Value, operation: &str, answer: &Answer) {
     let (method, path) = operation.split_once(' ').unwrap();
     let status = answer.status.as_u16().to_string();
     let described = &document["paths"][path][method.to_lowercase()]["responses"][&status];
-    assert!(described.is_object(), "{operation} answers {status}, which its description does not list");
+    assert!(described.is_object(), "{operation} returned {status}, which is not documented");
     let kind = answer.optional_header("content-type").map(|kind| kind.split(';').next().unwrap().to_owned());
     let kinds: Option<Vec<&str>> =
         described.get("content").map(|content| content.as_object().unwrap().keys().map(String::as_str).collect());
-    assert_eq!(kind.as_deref().map(|kind| vec![kind]), kinds, "{operation}, {status}: the type of the body");
+    assert_eq!(kind.as_deref().map(|kind| vec![kind]), kinds, "{operation}, {status}: the content type");
 }
 
 fn rows_of(belongs: impl Fn(&str) -> bool) -> Vec<Row> {
@@ -681,40 +680,40 @@ fn is_of_devices(path: &str) -> bool {
     path.contains("/public/svc/") || path.starts_with("/updateCheck") || path.starts_with("/reportStatus")
 }
 
-// Several walks instead of one, so that they run beside each other. Every path belongs to one of them.
+// Several tests instead of one, so that they run in parallel. Every path belongs to one of them.
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operations_on_accounts_are_for_those_whom_the_table_names() {
+async fn account_operations_follow_the_access_table() {
     walk("accounts", is_of_account).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operations_on_keys_are_for_those_whom_the_table_names() {
+async fn key_operations_follow_the_access_table() {
     walk("keys", is_of_keys).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operations_on_second_factors_are_for_those_whom_the_table_names() {
+async fn second_factor_operations_follow_the_access_table() {
     walk("second_factors", is_of_factors).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operations_on_apps_are_for_those_whom_the_table_names() {
+async fn app_operations_follow_the_access_table() {
     walk("apps", is_of_apps).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operations_on_command_lines_are_for_those_whom_the_table_names() {
+async fn cli_operations_follow_the_access_table() {
     walk("command_lines", is_of_command_lines).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operations_of_devices_are_for_those_whom_the_table_names() {
+async fn device_operations_follow_the_access_table() {
     walk("devices", is_of_devices).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_other_operations_are_for_those_whom_the_table_names() {
+async fn all_other_operations_follow_the_access_table() {
     walk("all_others", |path| {
         let areas = [is_of_account, is_of_keys, is_of_factors, is_of_apps, is_of_command_lines, is_of_devices];
         !areas.into_iter().any(|is_of| is_of(path))
@@ -727,21 +726,21 @@ async fn every_operation_has_a_row() {
     let app = TestApp::spawn().await;
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     assert_eq!(differences(&document, TABLE), Vec::<String>::new());
-    assert_eq!(TABLE.len(), operations(&document).len(), "each row is in the table once");
-    // The document's own words say what the table does.
+    assert_eq!(TABLE.len(), operations(&document).len(), "each operation has one row");
+    // The document describes the same access as the table.
     for (operation, who, _) in TABLE {
         let (method, path) = operation.split_once(' ').unwrap();
         let guards = &document["paths"][path][method.to_lowercase()]["security"];
-        assert!(who.is_called(guards), "{operation} is {who:?} in the table, and {guards} in the document");
+        assert!(who.is_called(guards), "{operation} is {who:?} in the table, but {guards} in the document");
     }
-    // Each permission is some operation's, but the one that only unhides what answers have.
+    // Each permission belongs to some operation, except the one that only reveals hidden members of responses.
     let text = document["paths"].to_string();
     let unused = PERMISSIONS.iter().map(|(name, ..)| *name).filter(|name| !text.contains(&json!({ "bearer": [name] }).to_string()));
     assert_eq!(unused.collect::<Vec<_>>(), ["deploymentKeys.read"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_planted_operation_fails_both_checks() {
+async fn an_unlisted_operation_fails_both_checks() {
     let mut document = control::testing::server::document("http://localhost");
     let noted = operations(&document);
     assert_eq!((differences(&document, TABLE), unnoted(&document, &noted)), (Vec::new(), Vec::new()));

@@ -1,4 +1,4 @@
-//! The whole way of an account over HTTP, with the mails read from the files that the server writes.
+//! The complete life of an account over HTTP, with the mails read from the files that the server writes.
 
 use serde_json::json;
 use tests::SessionOrigin::CliBrowser;
@@ -19,7 +19,7 @@ fn signed_in(client: &Client, answer: &Answer) -> Client {
     client.with_token(Some(answer.assert(200)["accessKey"].as_str().unwrap().to_owned()))
 }
 
-/// Expects 429 and gives in how many seconds the next attempt may come, which header and body agree on.
+/// Expects a 429 and returns the seconds until the next attempt, which header and body agree on.
 #[track_caller]
 fn limited(answer: &Answer) -> u64 {
     answer.refused(429);
@@ -29,11 +29,11 @@ fn limited(answer: &Answer) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn from_two_registrations_to_a_reset_after_the_limits_were_reached() {
+async fn a_user_registers_twice_reaches_the_limits_and_resets_the_password() {
     let app = TestApp::spawn_with(Options::default().with("TRUSTED_PROXIES", "127.0.0.1")).await;
     let stranger = app.anonymous();
 
-    // Registered twice; the second is verified, and is the account.
+    // Registered twice; the second registration is verified and becomes the account.
     let mut answers = Vec::new();
     for (password, name) in [(FIRST, "Ada"), (SECOND, "Ada Lovelace")] {
         let answer = stranger.post("/v1/auth/register", json!({ "email": " Ada@Example.com", "password": password, "name": name })).await;
@@ -50,7 +50,7 @@ async fn from_two_registrations_to_a_reset_after_the_limits_were_reached() {
     verify(&first.token()).await.refused(400);
     verify(&second.token()).await.refused(400);
 
-    // The password is the second's.
+    // The password is that of the second registration.
     log_in(&stranger, FIRST).await.refused(401);
     let answer = log_in(&stranger, SECOND).await;
     let (body, session) = (answer.json(), signed_in(&stranger, &answer));
@@ -64,13 +64,13 @@ async fn from_two_registrations_to_a_reset_after_the_limits_were_reached() {
 
     app.clock.advance(60_000);
 
-    // Somebody guesses: from one address five times, then from others, until the account takes no more.
+    // An attacker guesses: five times from one address, then from others, until the account is locked.
     let at = |number: u32| stranger.from(&format!("203.0.113.{number}"));
     for _ in 0..5 {
         log_in(&at(1), WRONG).await.refused(401);
     }
     assert_eq!(limited(&log_in(&at(1), WRONG).await), 900);
-    assert_eq!(limited(&log_in(&at(1), SECOND).await), 900, "the right password tells nothing any more");
+    assert_eq!(limited(&log_in(&at(1), SECOND).await), 900, "the correct password reveals nothing any more");
     log_in(&at(2), SECOND).await.assert(200);
     for number in 0..10 {
         log_in(&at(3 + number / 5), WRONG).await.refused(401);
@@ -78,14 +78,14 @@ async fn from_two_registrations_to_a_reset_after_the_limits_were_reached() {
     for password in [WRONG, SECOND] {
         assert_eq!(limited(&log_in(&at(9), password).await), 3_600);
     }
-    // Who is in stays in.
+    // Existing sessions keep working.
     session.get("/v1/authenticated").await.assert(200);
 
-    // That the account was stopped is told first.
+    // The mail about the lockout comes first.
     app.mails_to(EMAIL).await;
     app.clock.advance(1_000);
 
-    // The owner resets the password, and with it what was counted of the account.
+    // The owner resets the password, which clears the failures of the account.
     let answer = at(20).post("/v1/auth/forgot-password", json!({ "email": EMAIL })).await.assert(202);
     assert_eq!(answer, at(20).post("/v1/auth/forgot-password", json!({ "email": "nobody@example.com" })).await.assert(202));
     let reset = app.last_mail_to(EMAIL).await;
@@ -94,7 +94,7 @@ async fn from_two_registrations_to_a_reset_after_the_limits_were_reached() {
     at(20).post("/v1/auth/reset-password", body.clone()).await.assert(200);
     at(20).post("/v1/auth/reset-password", body).await.refused(400);
 
-    // Old sessions are refused; the named key stays, and the owner is told of both.
+    // Old sessions are revoked, the access key is kept; the mail tells the owner about both.
     for ended in [&session, &cli] {
         ended.get("/v1/authenticated").await.refused(401);
     }
@@ -104,9 +104,9 @@ async fn from_two_registrations_to_a_reset_after_the_limits_were_reached() {
     for part in [&notice.text, &notice.html] {
         assert!(part.contains("build server") && part.contains("203.0.113.20"), "{part}");
     }
-    assert_eq!(log_in(&at(20), THIRD).await.assert(200)["mfaSetupDeadline"], deadline, "fixed by the first login");
+    assert_eq!(log_in(&at(20), THIRD).await.assert(200)["mfaSetupDeadline"], deadline, "fixed at the first login");
     log_in(&at(20), SECOND).await.refused(401);
-    assert!(limited(&log_in(&at(1), THIRD).await) <= 900, "an address is not forgiven");
+    assert!(limited(&log_in(&at(1), THIRD).await) <= 900, "the failures of an address are not cleared");
     app.clock.advance(900_000);
     signed_in(&stranger, &log_in(&at(1), THIRD).await).get("/v1/account").await.assert(200);
     assert!(app.mails_to("nobody@example.com").await.is_empty());

@@ -1,9 +1,9 @@
-//! The control plane over HTTP, and its program: all that needs no Worker, no browser and no machine of its own.
+//! Tests of the control plane over HTTP and of its program: everything that needs no Worker, no browser and no machine of its own.
 //!
-//! The folders are the paths: `POST /v1/apps/{app}/deployments/{deployment}/promotions` is tested by `v1/apps/deployments/promotions.rs`, a path's last
-//! resource by a file or a folder of its name. `devices` has the paths of devices, `internal` what only the edge calls, `dashboard` the pages. What is no
-//! path: `access`, the table of who may do what; `attacks`; `jobs` and `mail`; `program` and its commands; `migrations`, `sql` and
-//! `stuck_transactions`; and `units`, functions of control by themselves. Start reading at `access`.
+//! The folders mirror the URLs: `POST /v1/apps/{app}/deployments/{deployment}/promotions` is tested by `v1/apps/deployments/promotions.rs`. `devices` has
+//! the paths for devices, `internal` those for the edge, `dashboard` the pages. Not organized by URL are `access`, the table of permissions; `attacks`;
+//! `jobs` and `mail`; `program` and its commands; `migrations`, `sql` and `stuck_transactions`; and `units`, the unit tests of control's modules. Start
+//! reading at `access`.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! The schema's history: the folders and the list agree, both databases get the same schema, and what was applied is never edited.
+//! The history of the schema: the folders match the list, both databases get the same schema, and applied migrations are never edited.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -27,20 +27,20 @@ fn files(dialect: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_folders_and_the_list_agree() {
+fn the_folders_match_the_list_of_migrations() {
     let (sqlite, postgres) = (files("sqlite"), files("postgres"));
     let texts = |migrator: &Migrator| -> Vec<String> { migrator.iter().map(|migration| migration.sql.as_str().to_owned()).collect() };
     assert_eq!(sqlite.values().cloned().collect::<Vec<_>>(), texts(&migrate::SQLITE));
     assert_eq!(postgres.values().cloned().collect::<Vec<_>>(), texts(&migrate::POSTGRES));
     assert!(sqlite.keys().eq(postgres.keys()), "the same names in both folders");
     let versions: Vec<i64> = migrate::SQLITE.iter().map(|migration| migration.version).collect();
-    assert_eq!(versions, (1..).take(versions.len()).collect::<Vec<i64>>(), "1 and up without gaps");
+    assert_eq!(versions, (1..).take(versions.len()).collect::<Vec<i64>>(), "consecutive numbers from 1");
     for (name, text) in sqlite.iter().chain(&postgres) {
-        assert!(text.starts_with("-- "), "{name} opens with why");
+        assert!(text.starts_with("-- "), "{name} starts with its reason");
     }
 }
 
-/// What a type of one database is in the other's words.
+/// Maps a type of one database to the common name.
 fn common(kind: &str) -> String {
     match kind.to_uppercase().as_str() {
         "BYTEA" => "BLOB".to_owned(),
@@ -50,8 +50,8 @@ fn common(kind: &str) -> String {
     }
 }
 
-/// `table.column type null|not null` of every column that the texts of a folder make. This reads only what the migrations' own style allows: one
-/// column a line, constraints on lines of their own, `ALTER TABLE … ADD COLUMN` on one line.
+/// `table.column type null|not null` of every column that a folder's migrations define. This parses only the style of the migrations: one column per
+/// line, constraints on their own lines, `ALTER TABLE … ADD COLUMN` on one line.
 fn written(dialect: &str) -> BTreeSet<String> {
     let mut columns = BTreeSet::new();
     for text in files(dialect).values() {
@@ -70,7 +70,7 @@ fn written(dialect: &str) -> BTreeSet<String> {
                         columns.insert(describe(table, column, kind, &rest.join(" ")));
                     }
                 }
-                [other] => panic!("not understood: {other}"),
+                [other] => panic!("cannot parse: {other}"),
             }
         }
     }
@@ -83,14 +83,14 @@ fn describe(table: &str, column: &str, kind: &str, rest: &str) -> String {
 }
 
 #[test]
-fn both_folders_write_the_same_columns() {
+fn both_dialects_define_the_same_columns() {
     let (sqlite, postgres) = (written("sqlite"), written("postgres"));
     assert!(sqlite.len() > 50, "{sqlite:?}");
     assert_eq!(sqlite, postgres);
 }
 
 #[test]
-fn both_folders_differ_in_nothing_but_the_type_of_bytes() {
+fn both_dialects_differ_only_in_the_type_of_bytes() {
     for ((name, sqlite), (other, postgres)) in files("sqlite").into_iter().zip(files("postgres")) {
         let plain =
             |text: &str| text.lines().filter(|line| !line.starts_with("--")).collect::<Vec<_>>().join("\n").replace("BYTEA", "BLOB");
@@ -98,7 +98,7 @@ fn both_folders_differ_in_nothing_but_the_type_of_bytes() {
     }
 }
 
-/// The columns that the database of this run really has.
+/// The columns in the current database.
 async fn real(db: &Db) -> BTreeSet<String> {
     let sql = match db.dialect() {
         Dialect::Sqlite => {
@@ -116,19 +116,19 @@ async fn real(db: &Db) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn this_database_has_exactly_the_columns_that_are_written() {
+async fn this_database_has_exactly_the_defined_columns() {
     let app = TestApp::spawn().await;
     assert_eq!(real(app.db()).await, written("sqlite"));
 }
 
-/// `index on table (columns)` of every index that the texts of a folder make, each on one line.
+/// `index on table (columns)` of every index that a folder's migrations define, each on one line.
 fn written_indexes() -> BTreeSet<String> {
     let texts: Vec<String> = files("sqlite").into_values().collect();
     let lines = texts.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("CREATE INDEX "));
     lines.map(|line| line.trim_end_matches(';').replace(" ON ", " on ")).collect()
 }
 
-/// The indexes that the database of this run really has, but those that keys and constraints make.
+/// The indexes in the current database, except those of keys and constraints.
 async fn real_indexes(db: &Db) -> BTreeSet<String> {
     let sql = match db.dialect() {
         Dialect::Sqlite => "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL",
@@ -144,7 +144,7 @@ async fn real_indexes(db: &Db) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn this_database_has_exactly_the_indexes_that_are_written() {
+async fn this_database_has_exactly_the_defined_indexes() {
     let app = TestApp::spawn().await;
     let written = written_indexes();
     assert!(written.len() > 10, "{written:?}");
@@ -152,7 +152,7 @@ async fn this_database_has_exactly_the_indexes_that_are_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_apps_keys_are_found_without_reading_all_that_ever_were() {
+async fn an_apps_keys_are_found_by_an_index() {
     let app = TestApp::spawn().await;
     let mut statements = statements().into_iter().flat_map(|(_, statements)| statements);
     let keys = statements.find(|sql| sql.starts_with("SELECT deployment_key FROM deployment_keys WHERE app_id"));
@@ -164,7 +164,7 @@ async fn an_apps_keys_are_found_without_reading_all_that_ever_were() {
             rows.into_iter().map(|row| row.3).collect()
         }
         Either::Postgres(tx) => {
-            // Of a few rows all are read at once, which costs less than any index.
+            // With a few rows, a sequential scan would cost less than any index.
             sqlx::query("SET LOCAL enable_seqscan = off").execute(&mut **tx).await.unwrap();
             let explain = AssertSqlSafe(format!("EXPLAIN {}", keys.unwrap()));
             sqlx::query_scalar(explain).bind("an app").fetch_all(&mut **tx).await.unwrap()
@@ -173,7 +173,7 @@ async fn an_apps_keys_are_found_without_reading_all_that_ever_were() {
     assert!(plan.iter().any(|line| line.contains("deployment_keys_by_app")), "{plan:#?}");
 }
 
-/// The address of the test's database.
+/// The URL of the test's database.
 fn url(app: &TestApp) -> String {
     let settings = app.settings();
     let embedded = || format!("sqlite://{}", app.folder().join("updraft.db").display());
@@ -181,7 +181,7 @@ fn url(app: &TestApp) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn applying_twice_changes_nothing() {
+async fn migrations_are_idempotent() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -194,7 +194,7 @@ async fn applying_twice_changes_nothing() {
     ada.get("/v1/apps/demo").await.assert(200);
 }
 
-/// Takes the migration of names back, with what is stored as the release before it would have it.
+/// Reverts the migration of names, with rows as the previous release would have stored them.
 async fn before_names(app: &mut TestApp) {
     for sql in [
         "DROP TABLE used_names",
@@ -208,7 +208,7 @@ async fn before_names(app: &mut TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_had_access_before_apps_were_accepted_has_accepted_them_in_the_order_of_their_access() {
+async fn existing_collaborators_have_accepted_their_apps_in_the_order_of_access() {
     let mut app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     for owner in [&ada, &bob] {
@@ -224,7 +224,7 @@ async fn who_had_access_before_apps_were_accepted_has_accepted_them_in_the_order
     assert_eq!(names(&carol).await, ["demo", "bob@example.com:demo"]);
     assert_eq!((meaning(&carol, "demo").await, meaning(&carol, "bob@example.com:demo").await), (of_ada.clone(), of_bob.clone()));
     assert_eq!((meaning(&ada, "demo").await, meaning(&bob, "demo").await), (of_ada, of_bob));
-    // The names that they had are theirs: what others share does not take them when they go.
+    // Their names are kept: shared apps do not take them when the own apps are deleted.
     ada.delete("/v1/apps/old").await.assert_status(204);
     for owner in [&ada, &bob] {
         owner.delete("/v1/apps/demo").await.assert_status(204);
@@ -236,12 +236,12 @@ async fn who_had_access_before_apps_were_accepted_has_accepted_them_in_the_order
         add(&eve, name, "carol", "Developer").await;
     }
     assert_eq!((meaning(&ada, "demo").await, meaning(&ada, "old").await, meaning(&carol, "demo").await), (None, None, None));
-    // Carol never had an app of this name.
+    // Carol never had an app with this name.
     assert_eq!(meaning(&carol, "old").await, meaning(&eve, "old").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bytes_that_were_stored_before_count_for_who_stored_them_whether_or_not_the_app_is_there() {
+async fn previously_stored_bytes_count_toward_the_account_that_stored_them() {
     let mut app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     for (owner, name) in [(&ada, "kept"), (&ada, "deleted"), (&bob, "bobs")] {
@@ -264,11 +264,11 @@ async fn bytes_that_were_stored_before_count_for_who_stored_them_whether_or_not_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replicas_that_start_at_once_apply_each_migration_once() {
+async fn replicas_starting_concurrently_apply_each_migration_once() {
     let app = TestApp::spawn().await;
     let fresh = match app.db().dialect() {
         Dialect::Sqlite => format!("sqlite://{}", app.folder().join("updraft.db-fresh").display()),
-        // A database of PostgreSQL cannot be made here but by the test's own means: the one there is, emptied.
+        // A PostgreSQL database cannot be created here without the test harness, so the existing one is emptied.
         Dialect::Postgres => {
             app.change("DROP SCHEMA public CASCADE", &[]).await;
             app.change("CREATE SCHEMA public", &[]).await;
@@ -289,7 +289,7 @@ async fn replicas_that_start_at_once_apply_each_migration_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edited_migration_stops_the_start() {
+async fn an_edited_migration_prevents_startup() {
     let app = TestApp::spawn().await;
     let changed = match app.db().dialect() {
         Dialect::Sqlite => app.change("UPDATE _sqlx_migrations SET checksum = x'00' WHERE version = 1", &[]).await,
@@ -302,7 +302,7 @@ async fn an_edited_migration_stops_the_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_newer_than_the_program_stops_the_start() {
+async fn a_database_newer_than_the_program_prevents_startup() {
     let app = TestApp::spawn().await;
     let changed = app.change("UPDATE _sqlx_migrations SET version = 9999 WHERE version = 1", &[]).await;
     assert_eq!(changed, 1);

@@ -1,4 +1,4 @@
-//! The program `updraft-control` itself: its commands, its settings, how it starts and ends, and what it writes down.
+//! The program `updraft-control`: its commands and settings, startup and shutdown, and its log.
 
 mod keys_rotate;
 mod remove_second_factors;
@@ -33,7 +33,7 @@ struct Place {
     settings: Vec<(String, String)>,
 }
 
-/// What a run of the program gave.
+/// The result of running the program.
 #[derive(Debug)]
 struct Ended {
     code: Option<i32>,
@@ -46,13 +46,13 @@ impl Place {
         let (folder, database) = (TempDir::new().unwrap(), TestDatabase::create().await);
         let mut place = Self { folder, database, settings: Vec::new() };
         if place.database.url().is_some() {
-            // Only with SQLite does the program make its own.
+            // The program generates its own secrets only with SQLite.
             place = place.with("EDGE_SECRET", &"e".repeat(40)).with("DOWNLOAD_SECRET", &"d".repeat(40)).with("ENCRYPTION_KEY", KEY);
         }
         place
     }
 
-    /// On SQLite whatever the suite runs on, for what concerns that alone.
+    /// SQLite regardless of the suite's database, for tests that concern only SQLite.
     fn embedded() -> Self {
         Self { folder: TempDir::new().unwrap(), database: TestDatabase::Sqlite, settings: Vec::new() }
     }
@@ -77,7 +77,7 @@ impl Place {
         command
     }
 
-    /// Runs a command to its end.
+    /// Runs a command until it exits.
     async fn run(&self, arguments: &[&str], input: &str) -> Ended {
         ended(self.command(arguments), input).await
     }
@@ -98,10 +98,10 @@ const KEY: &str = "t1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 async fn ended(mut command: Command, input: &str) -> Ended {
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // A program that ends before it reads is no fault of this.
+    // It is fine if the program exits before reading its input.
     drop(stdin.write_all(input.as_bytes()).await);
     drop(stdin);
-    let output = tokio::time::timeout(Duration::from_secs(30), child.wait_with_output()).await.expect("the program ends").unwrap();
+    let output = tokio::time::timeout(Duration::from_secs(30), child.wait_with_output()).await.expect("the program exits").unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
@@ -118,32 +118,34 @@ impl Server {
     async fn start(place: &Place) -> Self {
         let mut child = place.command(&["serve"]).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let first =
-            tokio::time::timeout(Duration::from_secs(30), lines.next_line()).await.expect("the program says where it listens").unwrap();
+        let first = tokio::time::timeout(Duration::from_secs(30), lines.next_line())
+            .await
+            .expect("the program prints its listening address")
+            .unwrap();
         let Some(first) = first else {
             let mut err = String::new();
             child.stderr.take().unwrap().read_to_string(&mut err).await.unwrap();
-            panic!("the program ended: {err}");
+            panic!("the program exited: {err}");
         };
         let base = first.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).unwrap_or_else(|| panic!("{first}"));
         let base = base.trim_end_matches([';', ',']).to_owned();
         let server = Self { child, lines, out: first, base };
         let client = Client::new(&server.base, None);
-        until("the program answers", async || (client.get("/v1/health").await.status.as_u16() == 200).then_some(())).await;
+        until("the program responds", async || (client.get("/v1/health").await.status.as_u16() == 200).then_some(())).await;
         server
     }
 
-    /// Reads on until a line holds this text.
+    /// Reads until a line contains this text.
     async fn says(&mut self, wanted: &str) {
         while !self.out.contains(wanted) {
             let line = tokio::time::timeout(Duration::from_secs(30), self.lines.next_line()).await.expect("another line").unwrap();
-            let Some(line) = line else { panic!("never said {wanted:?}: {}", self.out) };
+            let Some(line) = line else { panic!("{wanted:?} was never printed: {}", self.out) };
             self.out.push('\n');
             self.out.push_str(&line);
         }
     }
 
-    /// Sends a signal and waits for the end.
+    /// Sends a signal and waits for the program to exit.
     async fn end(mut self, signal: Signal) -> Ended {
         let id = Pid::from_raw(i32::try_from(self.child.id().unwrap()).unwrap()).unwrap();
         kill_process(id, signal).unwrap();
@@ -156,7 +158,7 @@ impl Server {
             self.child.stderr.take().unwrap().read_to_string(&mut err).await.unwrap();
             Ended { code: self.child.wait().await.unwrap().code(), out: self.out, err }
         };
-        tokio::time::timeout(Duration::from_secs(30), ending).await.expect("the program ends")
+        tokio::time::timeout(Duration::from_secs(30), ending).await.expect("the program exits")
     }
 }
 
@@ -169,20 +171,20 @@ fn refused(ended: &Ended, named: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_and_its_key_are_made_by_two_commands() {
+async fn two_commands_create_an_account_and_its_key() {
     let place = Place::new().await;
     let made = place.create_account(" Ada@Example.com ", PASSWORD).await;
     assert_eq!((made.code, made.out.as_str()), (Some(0), ""), "{made:?}");
     let key = place.create_key("ada@example.com", &["--name", "first"]).await;
     assert_eq!(key.code, Some(0), "{key:?}");
     let raw = key.out.strip_suffix('\n').unwrap();
-    assert_eq!((raw.len(), raw.lines().count()), ("svc_ak_".len() + 43, 1), "the raw key alone: {:?}", key.out);
+    assert_eq!((raw.len(), raw.lines().count()), ("svc_ak_".len() + 43, 1), "only the raw key: {:?}", key.out);
     assert!(raw.starts_with("svc_ak_"));
     let server = Server::start(&place).await;
     let client = Client::new(&server.base, Some(raw.to_owned()));
     let app = client.post("/v1/apps", json!({ "name": "demo" })).await.assert(201);
     assert_eq!(app["app"]["collaborators"]["ada@example.com"]["permission"], "Owner");
-    // A key that is made meanwhile works at once.
+    // A key created meanwhile works immediately.
     let second = place.create_key("ADA@example.com", &["--name", "second", "--ttl", "12h"]).await;
     let second = Client::new(&server.base, Some(second.out.trim().to_owned()));
     second.get("/v1/apps/demo").await.assert(200);
@@ -190,7 +192,7 @@ async fn an_account_and_its_key_are_made_by_two_commands() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_accounts_are_refused_and_say_why() {
+async fn invalid_accounts_are_refused_with_a_reason() {
     let place = Place::new().await;
     assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
     for email in ["ada@example.com", "ADA@EXAMPLE.COM", " ada@example.com"] {
@@ -216,7 +218,7 @@ async fn bad_accounts_are_refused_and_say_why() {
         refused(&ended, "password");
         assert!(password.is_empty() || !ended.err.contains(password), "{ended:?}");
     }
-    // A password is never taken from the command line.
+    // A password is never an argument.
     refused(&place.run(&["account", "create", "--email", "bob@example.com"], "").await, "--password-stdin");
     refused(&place.run(&["account", "create", "--email", "bob@example.com", "--password", PASSWORD], "").await, "--password");
     let long: String = "ein größerer Büffel lärmt übermütig; ".chars().cycle().take(1_000).collect();
@@ -225,7 +227,7 @@ async fn bad_accounts_are_refused_and_say_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_keys_are_refused_and_say_why() {
+async fn invalid_keys_are_refused_with_a_reason() {
     let place = Place::new().await;
     assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
     refused(&place.create_key("bob@example.com", &["--name", "first"]).await, "account was not found");
@@ -240,7 +242,7 @@ async fn bad_keys_are_refused_and_say_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_accounts_limits_are_set_one_by_one_or_together() {
+async fn an_accounts_limits_are_set_separately_or_together() {
     let place = Place::new().await;
     assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
     let key = place.create_key("ada@example.com", &["--name", "first"]).await.out.trim().to_owned();
@@ -266,7 +268,7 @@ async fn an_accounts_limits_are_set_one_by_one_or_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_operator_does_is_in_the_audit_trail_and_an_edited_row_is_named() {
+async fn operator_actions_are_audited_and_an_edited_row_is_detected() {
     let place = Place::new().await;
     let verify = async || place.run(&["audit", "verify"], "").await;
     assert_eq!(Server::start(&place).await.end(Signal::TERM).await.code, Some(0));
@@ -276,17 +278,17 @@ async fn what_the_operator_does_is_in_the_audit_trail_and_an_edited_row_is_named
     assert_eq!(place.create_key("ada@example.com", &["--name", "first"]).await.code, Some(0));
     let limits = ["account", "set-limits", "--email", "ada@example.com", "--max-api-keys", "3"];
     assert_eq!(place.run(&limits, "").await.code, Some(0));
-    // What is refused leaves no row.
+    // A refused command adds no row.
     refused(&place.create_key("ada@example.com", &["--name", "first"]).await, "first");
     let whole = verify().await;
     assert_eq!((whole.code, whole.out.starts_with("3 rows, unbroken: 3:")), (Some(0), true), "{whole:?}");
-    // What was kept is what was printed.
+    // The stored key is the printed one.
     let kept = whole.out.trim().rsplit(' ').next().unwrap().to_owned();
     let since = async |kept: &str| place.run(&["audit", "verify", "--since", kept], "").await;
     assert_eq!(since(&kept).await.code, Some(0));
     refused(&since(&kept.replacen("3:", "4:", 1)).await, "row 4 of the audit trail is missing");
     refused(&since(&kept.replacen("3:", "2:", 1)).await, "row 2 of the audit trail");
-    assert_eq!(since("3").await.code, Some(2), "not of the form");
+    assert_eq!(since("3").await.code, Some(2), "not in the right format");
 
     let embedded = || format!("sqlite://{}", place.data().join("updraft.db").display());
     let db = Db::open(&place.database.url().unwrap_or_else(embedded)).await.unwrap();
@@ -301,7 +303,7 @@ async fn what_the_operator_does_is_in_the_audit_trail_and_an_edited_row_is_named
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_empty_database_says_what_to_do_first() {
+async fn an_empty_database_tells_what_to_do_first() {
     let place = Place::new().await;
     let mut server = Server::start(&place).await;
     server.says("access-key create").await;
@@ -314,7 +316,7 @@ async fn an_empty_database_says_what_to_do_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_about_a_database_make_none_where_there_is_none() {
+async fn database_commands_do_not_create_a_missing_database() {
     let place = Place::embedded();
     for arguments in [
         &["account", "set-limits", "--email", "ada@example.com", "--max-api-keys", "1"][..],
@@ -330,13 +332,13 @@ async fn commands_about_a_database_make_none_where_there_is_none() {
         let made = std::fs::read_dir(place.data()).map_or(0, Iterator::count);
         assert_eq!(made, 0, "{arguments:?}");
     }
-    // One that is there, and empty, is another matter.
+    // An existing but empty database is different.
     assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
     assert_eq!(place.run(&["audit", "verify"], "").await.code, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_setting_stops_the_start_by_its_name() {
+async fn an_invalid_setting_prevents_startup_and_is_named() {
     for (name, value) in [
         ("BASE_URL", "localhost:8080"),
         ("BASE_URL", "ftp://example.com"),
@@ -377,14 +379,14 @@ async fn a_bad_setting_stops_the_start_by_its_name() {
         let ended = Place::embedded().with(name, value).run(&["serve"], "").await;
         refused(&ended, &format!("UPDRAFT_{name}"));
         if name.ends_with("SECRET") || name == "ENCRYPTION_KEY" {
-            assert!(!ended.err.contains(value), "a secret is not repeated: {ended:?}");
+            assert!(!ended.err.contains(value), "a secret is not echoed: {ended:?}");
         }
-        assert!(!ended.err.contains("confidential"), "a password is not repeated: {ended:?}");
+        assert!(!ended.err.contains("confidential"), "a password is not echoed: {ended:?}");
     }
-    // Half a challenge is none, and would be noticed only by those who get in.
+    // A partly configured challenge is refused; otherwise only users would notice.
     refused(&Place::embedded().with("TURNSTILE_SECRET", "secret").run(&["serve"], "").await, "UPDRAFT_TURNSTILE_SITE_KEY");
     refused(&Place::embedded().with("TURNSTILE_SITE_KEY", "key").run(&["serve"], "").await, "UPDRAFT_TURNSTILE_SECRET");
-    // A value that is no text is a bad value, and not one that was not given.
+    // A value that is not UTF-8 is invalid rather than absent.
     for name in ["UPDRAFT_BASE_URL", "UPDRAFT_DATA_DIR", "UPDRAFT_LOG", "UPDRAFT_LIMIT_ZIP_RATIO", "UPDRAFT_DOWNLOAD_SECRET"] {
         let place = Place::embedded();
         let mut command = place.command(&["serve"]);
@@ -394,7 +396,7 @@ async fn a_bad_setting_stops_the_start_by_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn settings_may_be_flags_and_secrets_may_not() {
+async fn settings_can_be_flags_but_secrets_cannot() {
     let secret = "hunter2hunter2".repeat(3);
     for flag in ["edge-secret", "download-secret", "encryption-key", "database-url", "kv-token", "smtp-url", "turnstile-secret"] {
         let ended = Place::embedded().run(&[&format!("--{flag}={secret}"), "serve"], "").await;
@@ -414,7 +416,7 @@ async fn settings_may_be_flags_and_secrets_may_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn secrets_are_sent_over_https_unless_it_is_to_this_machine() {
+async fn secrets_require_https_except_on_loopback() {
     for name in ["KV_API", "TURNSTILE_URL"] {
         for address in ["http://secrets.example.com", "http://10.0.0.1:8787/client/v4"] {
             let place = Place::embedded().with("KV_NAMESPACE", "n").with("KV_TOKEN", "t").with(name, address);
@@ -426,11 +428,11 @@ async fn secrets_are_sent_over_https_unless_it_is_to_this_machine() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_or_database_that_cannot_be_used_stops_the_start() {
+async fn an_unusable_folder_or_database_prevents_startup() {
     let place = Place::embedded();
     std::fs::write(place.data(), "a file where the folder should be").unwrap();
     refused(&place.run(&["serve"], "").await, "UPDRAFT_DATA_DIR");
-    // Not SQLite's form.
+    // SQLite has no such form.
     let place = Place::embedded();
     std::fs::create_dir(place.data()).unwrap();
     std::fs::write(place.data().join("updraft.db"), "no database, though long enough to have a header of one ".repeat(50)).unwrap();
@@ -438,7 +440,7 @@ async fn a_folder_or_database_that_cannot_be_used_stops_the_start() {
     let secrets =
         |place: Place| place.with("EDGE_SECRET", &"e".repeat(40)).with("DOWNLOAD_SECRET", &"d".repeat(40)).with("ENCRYPTION_KEY", KEY);
     let unreachable = secrets(Place::embedded()).with("DATABASE_URL", "postgres://updraft:hunter2hunter2@127.0.0.1:1/updraft");
-    // Each asks for ten seconds whether the database is there by now.
+    // Each waits ten seconds for the database.
     let create = ["access-key", "create", "--email", "ada@example.com", "--name", "first"];
     let (serve, create) = tokio::join!(unreachable.run(&["serve"], ""), unreachable.run(&create, ""));
     for ended in [serve, create] {
@@ -448,15 +450,15 @@ async fn a_folder_or_database_that_cannot_be_used_stops_the_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_sqlite_or_with_an_edge_the_secrets_must_be_given() {
+async fn secrets_are_required_without_sqlite_or_with_an_edge() {
     let (secret, other) = ("s".repeat(32), "t".repeat(32));
     let elsewhere = || Place::embedded().with("DATABASE_URL", "postgres://127.0.0.1:1/nowhere");
     let edge = || Place::embedded().with("KV_API", "http://127.0.0.1:1").with("KV_NAMESPACE", "n").with("KV_TOKEN", "t");
     for place in [elsewhere(), edge()] {
         let ended = place.run(&["serve"], "").await;
         refused(&ended, "UPDRAFT_EDGE_SECRET");
-        assert!(ended.err.contains("openssl rand"), "it says how to make one: {ended:?}");
-        assert!(!place.data().join("secrets.env").exists(), "none is made");
+        assert!(ended.err.contains("openssl rand"), "it tells how to create one: {ended:?}");
+        assert!(!place.data().join("secrets.env").exists(), "none was created");
         let place = place.with("EDGE_SECRET", &secret);
         refused(&place.run(&["serve"], "").await, "UPDRAFT_DOWNLOAD_SECRET");
         let place = place.with("DOWNLOAD_SECRET", &other);
@@ -471,7 +473,7 @@ async fn without_sqlite_or_with_an_edge_the_secrets_must_be_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn secrets_are_made_once_and_are_for_their_owner_only() {
+async fn secrets_are_generated_once_and_private_to_their_owner() {
     let place = Place::embedded();
     assert_eq!(Server::start(&place).await.end(Signal::TERM).await.code, Some(0));
     let file = place.data().join("secrets.env");
@@ -483,10 +485,10 @@ async fn secrets_are_made_once_and_are_for_their_owner_only() {
     assert_eq!(Server::start(&place).await.end(Signal::TERM).await.code, Some(0));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), made, "made once");
     assert!(leftovers(&place.data(), "secrets").is_empty());
-    // Another place has others.
+    // Another folder has other secrets.
     let other = Place::embedded();
     assert_eq!(other.create_account("ada@example.com", PASSWORD).await.code, Some(0));
-    assert!(!other.data().join("secrets.env").exists(), "an account needs none");
+    assert!(!other.data().join("secrets.env").exists(), "an account needs no secrets");
     assert_eq!(Server::start(&other).await.end(Signal::TERM).await.code, Some(0));
     let others = std::fs::read_to_string(other.data().join("secrets.env")).unwrap();
     for (line, other) in made.lines().zip(others.lines()) {
@@ -494,14 +496,14 @@ async fn secrets_are_made_once_and_are_for_their_owner_only() {
     }
 }
 
-/// Files of a folder that begin so and are not `secrets.env`.
+/// Files in a folder with this prefix other than `secrets.env`.
 fn leftovers(folder: &Path, beginning: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(beginning) && !path.ends_with("secrets.env")).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_wrong_encryption_key_stops_the_start() {
+async fn a_wrong_encryption_key_prevents_startup() {
     let place = Place::new().await.with("ENCRYPTION_KEY", KEY);
     assert_eq!(Server::start(&place).await.end(Signal::TERM).await.code, Some(0));
     let wrong = "t1://ECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
@@ -510,7 +512,7 @@ async fn the_wrong_encryption_key_stops_the_start() {
     refused(&ended, "UPDRAFT_ENCRYPTION_KEY");
     assert!(!ended.err.contains(wrong) && !ended.err.contains(KEY), "{ended:?}");
     let place = place.with("ENCRYPTION_KEY", KEY);
-    assert_eq!(Server::start(&place).await.end(Signal::TERM).await.code, Some(0), "the right one starts it again");
+    assert_eq!(Server::start(&place).await.end(Signal::TERM).await.code, Some(0), "it starts again with the correct key");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -527,11 +529,11 @@ async fn help_lists_the_commands_and_every_setting() {
     assert!(place.run(&["--version"], "").await.out.contains("0.1.0"));
     refused(&place.run(&[], "").await, "serve");
     refused(&place.run(&["explode"], "").await, "explode");
-    assert!(!place.data().exists(), "none of this touches the data folder");
+    assert!(!place.data().exists(), "none of this accesses the data folder");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_help_of_every_command_is_the_one_that_was_reviewed() {
+async fn the_help_of_every_command_matches_its_snapshot() {
     let place = Place::embedded();
     let (mut helps, mut commands) = (String::new(), vec![Vec::<String>::new()]);
     while let Some(command) = commands.pop() {
@@ -542,7 +544,7 @@ async fn the_help_of_every_command_is_the_one_that_was_reviewed() {
         let listed = help.out.split_once("Commands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap());
         let names =
             listed.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next().filter(|_| !line.starts_with("   ")));
-        // The last is taken first.
+        // Popped in reverse order.
         commands.extend(
             names.filter(|name| *name != "help").map(|name| [command.clone(), vec![name.to_owned()]].concat()).rev().collect::<Vec<_>>(),
         );
@@ -552,7 +554,7 @@ async fn the_help_of_every_command_is_the_one_that_was_reviewed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_listens_for_a_self_hosted_edge_where_it_is_told_to_or_says_why_not() {
+async fn the_listener_for_a_self_hosted_edge_starts_or_reports_why_not() {
     let place =
         Place::new().await.with("EDGE_SECRET", &"e".repeat(40)).with("DOWNLOAD_SECRET", &"d".repeat(40)).with("ENCRYPTION_KEY", KEY);
     let place = place.with("BINDINGS_LISTEN", "127.0.0.1:0");
@@ -571,31 +573,31 @@ async fn it_listens_for_a_self_hosted_edge_where_it_is_told_to_or_says_why_not()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_folder_is_served_by_one_program_and_read_by_its_owner_only() {
+async fn a_data_folder_is_locked_by_one_process_and_private_to_its_owner() {
     let place = Place::embedded();
     let server = Server::start(&place).await;
     let mode = std::fs::metadata(place.data()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
-    // An upload in progress of the first must survive the second's start.
+    // An upload in progress at the first server must survive the start of the second.
     let upload = place.data().join("blobs/.tmp/upload");
     std::fs::write(&upload, "half").unwrap();
     refused(&place.run(&["serve"], "").await, "UPDRAFT_DATA_DIR");
     assert!(upload.is_file());
     server.end(Signal::TERM).await;
     let server = Server::start(&place).await;
-    assert!(!upload.exists(), "what a crash left is removed at the next start");
+    assert!(!upload.exists(), "files left by a crash are removed at the next start");
     server.end(Signal::TERM).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_taken_port_stops_the_start_by_its_name() {
+async fn a_port_in_use_prevents_startup_and_is_named() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     refused(&Place::new().await.with("LISTEN", &address).run(&["serve"], "").await, "UPDRAFT_LISTEN");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_tells_what_happened_and_nothing_secret() {
+async fn the_log_contains_events_and_no_secrets() {
     for format in ["text", "json"] {
         let place = Place::new()
             .await
@@ -628,7 +630,7 @@ async fn the_log_tells_what_happened_and_nothing_secret() {
         let report = json!({ "deployment_key": deployment, "app_version": "1.0.0", "client_unique_id": device, "label": "v1" });
         client.post("/reportStatus/deploy", report).await.assert(200);
         client.get(&format!("/updateCheck?deploymentKey={deployment}&appVersion=1.0.0&clientUniqueId={device}")).await.assert(200);
-        // Refusals: a wrong key, a bad upload, a forged address, a batch with a bad report.
+        // Refusals: a wrong key, an invalid upload, a forged address, a batch with an invalid report.
         client.with_token(Some("svc_ak_confidential-wrong".to_owned())).get("/v1/apps").await.refused(401);
         client.upload("demo", "Staging", b"PK\x03\x04confidential-zip", json!({ "appVersion": "1.0.0" })).await.refused(400);
         let forged = client
@@ -676,7 +678,7 @@ async fn the_log_tells_what_happened_and_nothing_secret() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mails_link_is_logged_for_whoever_tries_this_out_and_for_nobody_else() {
+async fn mail_links_are_logged_only_in_evaluation_setups() {
     for (base_url, is_logged) in [("http://localhost:8080", true), ("https://updates.example.com", false)] {
         let place = Place::new().await.with("BASE_URL", base_url);
         let server = Server::start(&place).await;
@@ -692,7 +694,7 @@ async fn a_mails_link_is_logged_for_whoever_tries_this_out_and_for_nobody_else()
     }
 }
 
-/// The line that holds it.
+/// The line that contains it.
 fn around<'t>(text: &'t str, secret: &str) -> &'t str {
     text.lines().find(|line| line.contains(secret)).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Every SQL statement of the control plane, prepared on the database of this run: a text that only the other one accepts fails here. So does a table
-//! that several areas write.
+//! Every SQL statement of the control plane, prepared on the current database. Statements that only the other database accepts fail here, and so do
+//! tables written by several areas.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use sqlx::{Executor, SqlSafeStr, Statement};
 use tests::{Db, Dialect, TestApp};
 use xtask::statements::Statements;
 
-/// Prepares a statement and gives how many parameters the database found in it. Row locks need a transaction that writes.
+/// Prepares a statement and returns the number of its parameters. Row locks require a write transaction.
 async fn prepare(db: &Db, sql: impl SqlSafeStr) -> sqlx::Result<usize> {
     let (mut tx, sql) = (db.write().await?, sql.into_sql_str());
     let parameters = match tx.parts() {
@@ -26,12 +26,12 @@ fn placeholders(sql: &str) -> BTreeSet<usize> {
     after.filter_map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()).collect()
 }
 
-/// How many values a statement has.
+/// The number of values in a statement.
 fn values(sql: &str) -> usize {
     placeholders(sql).len() + sql.matches('?').count()
 }
 
-/// Prepares a statement as it is run: with one and with two rows, or as this database says a row lock.
+/// Prepares a statement as it runs: with one and two rows, or with this database's row lock.
 async fn check(app: &TestApp, name: &str, sql: &'static str) {
     let lock = app.db().write().await.unwrap().locking(sql);
     let is_listed = sql.contains('?');
@@ -42,7 +42,7 @@ async fn check(app: &TestApp, name: &str, sql: &'static str) {
         let found = prepare(app.db(), sqlx::AssertSqlSafe(text.clone())).await;
         assert_eq!(found.unwrap_or_else(|error| panic!("{name}: {error}\n{text}")), values(&text), "{name}\n{text}");
     }
-    assert!(!is_listed || placeholders(sql).is_empty(), "{name}: the values of a list are numbered by their order\n{sql}");
+    assert!(!is_listed || placeholders(sql).is_empty(), "{name}: the values of a list are numbered in order\n{sql}");
     assert_eq!(values(&one) < values(&two), is_listed, "{name}: a list has values in each row\n{sql}");
 }
 
@@ -51,10 +51,10 @@ async fn every_statement_is_accepted_by_this_database() {
     let app = TestApp::spawn().await;
     let all = server::statements();
     let names: BTreeSet<&str> = all.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names.len(), all.len(), "each file stands in the list once");
+    assert_eq!(names.len(), all.len(), "each file is listed once");
     assert!(all.len() >= 10, "{names:?}");
     let lists: BTreeSet<&[&str]> = all.iter().map(|(_, statements)| *statements).collect();
-    assert_eq!(lists.len(), all.len(), "each list is another file's");
+    assert_eq!(lists.len(), all.len(), "each list belongs to another file");
     for (name, statements) in all.into_iter().chain(statements_of_one(app.db().dialect())) {
         assert!(!statements.is_empty(), "{name} has no statements");
         for statement in statements {
@@ -64,7 +64,7 @@ async fn every_statement_is_accepted_by_this_database() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_postgresql_is_told_of_row_locks() {
+async fn only_postgresql_statements_use_row_locks() {
     let app = TestApp::spawn().await;
     let lock = app.db().write().await.unwrap().locking("SELECT id FROM apps WHERE id = $1 FOR NO KEY UPDATE");
     let said = lock.ends_with(" FOR NO KEY UPDATE");
@@ -72,15 +72,15 @@ async fn only_postgresql_is_told_of_row_locks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_statement_that_this_database_does_not_know_is_refused() {
+async fn an_invalid_statement_is_refused() {
     let app = TestApp::spawn().await;
     for nonsense in ["SELEKT 1", "SELECT absent FROM accounts", "SELECT id FROM absent", "SELECT id FROM accounts WHERE", ""] {
-        // Neither takes an empty text for a statement with parameters; PostgreSQL prepares it, which does no harm.
+        // Both reject an empty statement with parameters; PostgreSQL prepares it, which is harmless.
         if !nonsense.is_empty() {
             assert!(prepare(app.db(), nonsense).await.is_err(), "{nonsense}");
         }
     }
-    // What only the other one accepts.
+    // Valid only on the other database.
     let foreign = match app.db().dialect() {
         Dialect::Sqlite => "SELECT id FROM accounts WHERE email = ANY($1) FOR UPDATE",
         Dialect::Postgres => "INSERT OR REPLACE INTO secret_checks (name, value) VALUES ($1, $2)",
@@ -104,17 +104,17 @@ fn written(sql: &str) -> BTreeSet<&str> {
     let words: Vec<&str> = iter::once("").chain(words).collect();
     let locks = words.windows(2).any(|pair| matches!(pair, ["FOR" | "KEY", "UPDATE" | "SHARE"]));
     let tables = words.windows(3).filter_map(|three| match *three {
-        // What follows `DO UPDATE` is SET, and a lock ends the statement.
+        // `DO UPDATE` is followed by SET, and a lock ends the statement.
         [before, "UPDATE", table] => (!matches!(before, "DO" | "FOR" | "KEY")).then_some(table),
         [_, "INTO", table] | ["DELETE", "FROM", table] => Some(table),
         [_, "FROM" | "JOIN", table] if locks => Some(table),
         _ => None,
     });
-    // In capitals is the beginning of a subquery.
+    // An uppercase word starts a subquery.
     tables.filter(|table| table.starts_with(|first: char| first.is_ascii_lowercase())).collect()
 }
 
-/// The areas that write each table. An area is the first folder of a file's name in the lists.
+/// The areas that write each table. An area is the first folder of a file's path in the lists.
 fn writers<'s>(lists: impl IntoIterator<Item = (&'s str, &'s [&'s str])>) -> BTreeMap<&'s str, BTreeSet<&'s str>> {
     let mut writers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (name, statements) in lists {
@@ -127,16 +127,16 @@ fn writers<'s>(lists: impl IntoIterator<Item = (&'s str, &'s [&'s str])>) -> BTr
 }
 
 #[test]
-fn a_table_is_written_by_one_area() {
+fn each_table_is_written_by_one_area() {
     let of_one = [Dialect::Sqlite, Dialect::Postgres].into_iter().flat_map(statements_of_one);
     let mut writers = writers(server::statements().into_iter().chain(of_one));
     assert!(writers.len() >= 30, "{writers:#?}");
     writers.retain(|_, areas| areas.len() > 1);
-    assert!(writers.is_empty(), "tables that several areas write: {writers:#?}");
+    assert!(writers.is_empty(), "tables written by several areas: {writers:#?}");
 }
 
 #[test]
-fn a_table_that_several_areas_write_is_found() {
+fn a_table_written_by_several_areas_is_detected() {
     let ways = [
         "INSERT INTO apps (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET id = excluded.id",
         "INSERT OR REPLACE INTO apps (id) VALUES ($1)",

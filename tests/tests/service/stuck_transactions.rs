@@ -1,4 +1,4 @@
-//! A transaction that does not come to its end.
+//! A transaction that never ends.
 
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
@@ -6,15 +6,15 @@ use tests::inside::free_writers;
 use tests::wait::until;
 use tests::{Db, Dialect, TestApp, on_write};
 
-/// More than can write at once on any database.
+/// More than the number of concurrent writers on any database.
 const CHANGES: usize = 40;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_that_wait_for_one_that_is_stuck_keep_nobody_from_reading() {
+async fn writes_blocked_by_a_stuck_transaction_do_not_block_reads() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
-    // The next use of the key is to be noted again, for which there is no connection.
+    // The next use of the key is due to be recorded, but no connection is available.
     app.clock.advance(5 * 60_000);
     let mut stuck = app.db().write().await.unwrap();
     on_write!(stuck, |conn| sqlx::query("UPDATE audit_head SET seq = seq WHERE id = 1").execute(conn).await).unwrap();
@@ -24,7 +24,7 @@ async fn changes_that_wait_for_one_that_is_stuck_keep_nobody_from_reading() {
             tokio::spawn(async move { ada.post("/v1/apps", json!({ "name": format!("app {number}") })).await })
         })
         .collect();
-    until("every connection that writes is taken", async || (free_writers(app.db()) == 0).then_some(())).await;
+    until("every write connection is in use", async || (free_writers(app.db()) == 0).then_some(())).await;
     for path in ["/v1/apps", "/v1/apps/demo", "/v1/health", "/v1/account"] {
         ada.get(path).await.assert(200);
     }
@@ -37,10 +37,10 @@ async fn changes_that_wait_for_one_that_is_stuck_keep_nobody_from_reading() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_a_row_for_ever_and_no_transaction_lies_idle_for_ever() {
+async fn row_locks_and_idle_transactions_time_out() {
     let app = TestApp::spawn().await;
     if app.db().dialect() == Dialect::Sqlite {
-        // There a writer waits for the connection, and no other program holds the file.
+        // On SQLite a writer waits for the connection, and no other program has the file open.
         return;
     }
     let sql = "SELECT current_setting('lock_timeout') || ' ' || current_setting('idle_in_transaction_session_timeout')";
@@ -51,7 +51,7 @@ async fn nobody_waits_for_a_row_for_ever_and_no_transaction_lies_idle_for_ever()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_does_not_hold_every_text_is_refused_at_the_start() {
+async fn a_database_without_utf8_encoding_is_refused_at_startup() {
     let app = TestApp::spawn().await;
     if app.db().dialect() == Dialect::Sqlite {
         return;

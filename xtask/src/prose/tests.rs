@@ -30,12 +30,12 @@ fn a_planted_phrase_fails_with_its_file_line_and_replacement() {
     let folder = tempfile::tempdir().unwrap();
     // Each comment or string has one wrong phrase; code, code spans and literals of one word have none.
     let planted = [
-        ("control/src/domain/deployments/mod.rs", "// The key counts\n// for nothing. See `dice`.\nlet dice = \"dice\";"),
+        ("control/src/domain/deployments/mod.rs", "// The key counts\n// for nothing. See `entropy`.\nlet entropy = \"entropy\";"),
         (
             "control/src/domain/keys/api_keys.rs",
             "/* 'a' */ fn a<'a>() -> (&'a str, char) { (r#\"The \"old\" code is worth nothing.\"#, '\"') }",
         ),
-        ("control/templates/dashboard/keys.html", "<p title=\"An e-mail\">{{ key }} <code>dice</code></p>"),
+        ("control/templates/dashboard/keys.html", "<p title=\"An e-mail\">{{ key }} <code>entropy</code></p>"),
         ("docs/contributing.md", "\nWhoever `reads` this.\n\n```\nwhoever\n```"),
         ("tests/refusals.txt", "400 {\"error\":\"the link is valid until tomorrow\"}"),
     ];

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_versions_with_the_most_devices_have_the_places() {
+    fn the_versions_with_the_most_devices_are_counted_by_name() {
         let named: BTreeMap<_, _> = versions([("1.0", 0), ("1.1", 5), ("1.2", 2)]).into_iter().collect();
         let exchange = compare(named.clone(), versions([("2.0", 9), ("2.1", 2), ("2.2", 1)]), 3);
         assert_eq!(

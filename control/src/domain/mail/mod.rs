@@ -61,10 +61,10 @@ pub enum Kind {
     /// A key was deleted or revoked.
     KeyRemoved(KeyNotice),
     /// A device was authorized.
-    #[serde(rename = "MachineAdded")]
+    #[serde(rename = "DeviceAuthorized")]
     DeviceAuthorized(AuthorizedDeviceNotice),
     /// Authorized devices were revoked.
-    #[serde(rename = "MachineRemoved")]
+    #[serde(rename = "DeviceRevoked")]
     DeviceRevoked(AuthorizedDeviceNotice),
     /// A second factor was added, or the authenticator app was replaced.
     FactorAdded {

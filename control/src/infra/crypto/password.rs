@@ -254,3 +254,48 @@ fn derive(blocks: &mut Vec<Block>, params: Params, password: &str, salt: &[u8], 
 fn fault(error: impl std::fmt::Display) -> Error {
     Error::internal(error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hash_waits_at_most_ten_seconds_for_a_permit() {
+        let passwords = Passwords::new(Entropy::test());
+        let all = u32::try_from(passwords.permits.available_permits()).unwrap();
+        let held = Arc::clone(&passwords.permits).acquire_many_owned(all).await.unwrap();
+        let began = tokio::time::Instant::now();
+        assert!(matches!(passwords.turn(HERE).await, Err(Error::Busy)));
+        assert_eq!(began.elapsed().as_secs(), 10);
+        drop(held);
+        assert!(passwords.turn(HERE).await.unwrap().hash("correct horse").await.is_ok());
+        assert!(passwords.waiting.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_permit_is_held_until_the_work_is_done_even_if_the_caller_is_gone() {
+        let passwords = Passwords::new(Entropy::test());
+        let all = passwords.permits.available_permits();
+        let (start, started) = tokio::sync::oneshot::channel();
+        let (finish, finished) = std::sync::mpsc::channel::<()>();
+        let work = tokio::spawn({
+            let passwords = passwords.clone();
+            async move {
+                let turn = passwords.turn(HERE).await?;
+                turn.run(move |_| {
+                    start.send(()).unwrap();
+                    finished.recv().map_err(Error::internal)
+                })
+                .await
+            }
+        });
+        started.await.unwrap();
+        work.abort();
+        assert!(work.await.unwrap_err().is_cancelled());
+        assert_eq!(passwords.permits.available_permits(), all - 1);
+        finish.send(()).unwrap();
+        drop(passwords.permits.acquire_many(u32::try_from(all).unwrap()).await.unwrap());
+    }
+}

@@ -89,14 +89,14 @@ fn content(kind: &Kind, dashboard: &str) -> Content {
     };
     match kind {
         Kind::VerifyEmail { link, lifetime, time, address } => {
-            letter.subject = "Verify your email address";
-            letter.say("Someone, probably you, signed up for Updraft with this email address. Open the link to create the account.");
+            content.subject = "Verify your email address";
+            content.say("Someone, probably you, signed up for Updraft with this email address. Open the link to create the account.");
             // The person who signed up chose a password. The page asks the reader for their own.
-            letter.say("The page asks for the password that you signed up with. If someone else signed up, yours replaces theirs.");
-            letter.say(format!("Signed up: {}. IP address: {}.", second(*time), plain(address)));
-            letter.say(format!("The link expires in {} and can be used once.", duration_text(*lifetime)));
-            letter.action = Some(Action { label: "Verify email address", link: link.clone() });
-            letter.closing = "If this wasn't you, ignore this email: no account is created unless you confirm.";
+            content.say("The page asks for the password that you signed up with. If someone else signed up, yours replaces theirs.");
+            content.say(format!("Signed up: {}. IP address: {}.", second(*time), plain(address)));
+            content.say(format!("The link expires in {} and can be used once.", duration_text(*lifetime)));
+            content.action = Some(Action { label: "Verify email address", link: link.clone() });
+            content.closing = "If this wasn't you, ignore this email: no account is created unless you confirm.";
         }
         Kind::AlreadyRegistered => {
             content.subject = "You already have an account";

@@ -41,7 +41,7 @@ async fn everywhere(visit: &mut Visit, app: &TestApp, words: &Words, mut look: i
 
 /// One tour for all these checks, since the tour takes most of the time.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_are_light_stable_accessible_and_keep_to_their_policy_in_light_and_in_dark() {
+async fn pages_are_small_stable_accessible_and_follow_their_csp_in_light_and_dark_mode() {
     let app = TestApp::spawn_for_browsers().await;
     let mut visit = Visit::start(&app, Hands::Mouse).await;
     // Each page loads all its files.
@@ -53,7 +53,7 @@ async fn pages_are_light_stable_accessible_and_keep_to_their_policy_in_light_and
         // A state that was opened on a loaded page weighs nothing.
         weighed += i32::from(weight > 1_000.0);
         assert!(weight <= HEAVIEST, "{name}: {weight} bytes");
-        assert!(shift <= LARGEST_SHIFT, "{name}: moved by {shift}\n{moved}");
+        assert!(shift <= LARGEST_SHIFT, "{name}: layout shift of {shift}\n{moved}");
         // Before the checker adds scripts, there are only the page's own.
         assert_eq!(visit.complaints().await, Vec::<String>::new(), "{name}");
         for scheme in ["dark", "light"] {
@@ -64,7 +64,7 @@ async fn pages_are_light_stable_accessible_and_keep_to_their_policy_in_light_and
     })
     .await;
     assert!(found.is_empty(), "{}", found.join("\n"));
-    assert!(weighed > 90, "{weighed} pages were weighed");
+    assert!(weighed > 90, "{weighed} pages were measured");
     every_page_was_opened(&opened);
     visit.turn_to(&app);
     visit.open("/dashboard/design").await;
@@ -87,7 +87,7 @@ fn every_page_was_opened(opened: &[String]) {
     let sent = ["/options", "/sign-in/passkey", "/second-factor/passkey", "/sign-out", "/download", "/end", "/end-others"];
     let missing =
         missing(opened, control::testing::server::pages().paths.into_iter().filter(|page| !sent.iter().any(|end| page.ends_with(end))));
-    assert!(missing.is_empty(), "no tour of {missing:?}");
+    assert!(missing.is_empty(), "the tour does not include {missing:?}");
 }
 
 /// The pages, as in the routes, that none of these paths matches.

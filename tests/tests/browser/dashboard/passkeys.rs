@@ -120,7 +120,7 @@ async fn a_passkey_request_that_fails_says_why_and_keeps_the_focus() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_authenticator_without_resident_keys_is_refused_and_another_completes_a_sign_in() {
+async fn an_authenticator_without_resident_keys_is_refused_and_another_one_signs_in() {
     for hands in Hands::SCRIPTED {
         let app = TestApp::spawn_for_browsers().await;
         let visit = Visit::start(&app, hands).await;

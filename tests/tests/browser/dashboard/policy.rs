@@ -145,7 +145,7 @@ async fn a_key_closes_a_dialog_and_the_focus_returns() {
     visit.sees("Delete the key laptop?").await;
     visit.keys(&[ESCAPE]).await;
     let script = "return document.querySelector('dialog[open]') ? null : document.activeElement.innerText.trim();";
-    let focused = eventually("the dialog goes", async || {
+    let focused = eventually("the dialog closes", async || {
         let focused = visit.browser.run(script, &[]).await;
         focused.as_str().map(str::to_owned).ok_or_else(|| "it is there".to_owned())
     })

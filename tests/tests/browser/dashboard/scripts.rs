@@ -34,14 +34,14 @@ async fn a_form_is_submitted_once_and_a_secret_is_gone_after_going_back() {
         const pressed = [press(), press()];
         form.elements.friendlyName.dispatchEvent(new InputEvent('input', { bubbles: true }));
         return [...pressed, press(), press()];";
-    assert_eq!(run(&visit, presses).await, json!([true, false, true, false]), "again only with something else in it");
+    assert_eq!(run(&visit, presses).await, json!([true, false, true, false]), "submitted again only with other values");
     visit.until("document.querySelector('.toast')?.textContent.startsWith('Already submitted')").await;
     run(&visit, "document.querySelector('main form').elements.friendlyName.dispatchEvent(new InputEvent('input', { bubbles: true }));")
         .await;
     let twice = "const form = document.querySelector('main form');
         form.requestSubmit();
         return !form.dispatchEvent(new SubmitEvent('submit', { bubbles: true, cancelable: true }));";
-    assert_eq!(run(&visit, twice).await, true, "the second press is stopped");
+    assert_eq!(run(&visit, twice).await, true, "the second press is ignored");
     visit.is_at("Your new key").await;
     visit.press("Copy key").await;
     visit.until("document.querySelector('[role=status][aria-live=polite]')?.textContent === 'Copied'").await;

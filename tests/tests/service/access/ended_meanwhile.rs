@@ -1,5 +1,5 @@
-//! What a caller loses between the headers of a change, which authorize it, and the change itself: the credential, the access, a scope. Every change of
-//! the table is tried; one that does not begin at `SignedIn::begin` or its like fails here.
+//! What happens if a caller loses the credential, the access or a scope after the headers were authenticated but before the change. Tests every
+//! change in the table; a change that does not begin with `SignedIn::begin` or similar fails here.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -18,23 +18,23 @@ use super::{
     is_of_keys, path_of, prepared,
 };
 
-/// Tables in which a change that is refused may leave something: guesses at passwords are counted.
+/// Tables that a refused change may modify: password guesses are counted.
 const ASIDE: &[&str] = &["limit_counts", "tallies", "_sqlx_migrations"];
 
-/// What happens in between.
+/// What the caller loses in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loss {
-    /// The credential is ended or revoked.
+    /// The credential is revoked.
     Ended,
-    /// The credential's time is over.
+    /// The credential expires.
     Expired,
-    /// The API key loses the scope that it needs.
+    /// The API key loses the required scope.
     Narrowed,
     /// The operator suspends the caller's account.
     Suspended,
     /// The caller is no longer a collaborator of the app.
     Removed,
-    /// The caller may only look from now on.
+    /// The caller is demoted to a role with read access only.
     Demoted,
 }
 
@@ -47,7 +47,7 @@ impl Loss {
         }
     }
 
-    /// The statements that do it. One of them changes one row; `$1` is the hash of the credential.
+    /// The statements that do it; one of them changes one row. `$1` is the hash of the credential.
     fn statements(self) -> &'static [&'static str] {
         match self {
             Self::Ended => {
@@ -78,13 +78,13 @@ impl Loss {
     }
 }
 
-/// Whom a change is tried as, and what happens to them.
+/// The callers to test a change with, and what they lose.
 fn trials(who: Who) -> Vec<(Caller, Loss)> {
     let all = [
         (Caller::Role("Owner"), Loss::Ended),
         (Caller::Role("Owner"), Loss::Suspended),
         (Caller::NamedKey, Loss::Ended),
-        // Not a session's: the job that forgets sessions would change the database, too.
+        // Not a session: the job that deletes expired sessions would also change the database.
         (Caller::NamedKey, Loss::Expired),
         (Caller::ApiKey(ALL_SCOPES), Loss::Ended),
         (Caller::ApiKey(ALL_SCOPES), Loss::Expired),
@@ -94,7 +94,7 @@ fn trials(who: Who) -> Vec<(Caller, Loss)> {
     let of_app = [(Caller::Role("Admin"), Loss::Removed), (Caller::Role("Admin"), Loss::Demoted)];
     let of_machines = [(Caller::CliBrowser, Loss::Ended)];
     let others = match who {
-        // Where somebody who may only look may do it, to be demoted is no loss.
+        // If viewers may do it, being demoted to one loses nothing.
         Who::App { roles, .. } if roles.contains(&"Viewer") => &of_app[..1],
         Who::App { .. } | Who::AppOrOneself { .. } => &of_app[..],
         Who::CommandLine => &of_machines,
@@ -111,11 +111,11 @@ async fn fresh(scene: &Scene<'_>, caller: Caller) -> Client {
     }
 }
 
-/// Whether a use of the credential is noted. The guard does that after it has found the credential to be good.
+/// Whether the use of the credential was recorded. The guard does so after it accepted the credential.
 const IS_NOTED: &str = "SELECT (SELECT COUNT(*) FROM access_keys WHERE token_hash = $1 AND last_used_time IS NOT NULL) \
     + (SELECT COUNT(*) FROM api_keys WHERE key_hash = $1 AND last_used_time IS NOT NULL)";
 
-/// Whether something of an upload is stored.
+/// Whether part of an upload is stored.
 const IS_STORED: &str = "SELECT COUNT(*) FROM blobs WHERE $1 <> ''";
 
 async fn is_so(tx: &mut WriteTx, condition: &'static str, hash: &str) -> bool {
@@ -124,7 +124,7 @@ async fn is_so(tx: &mut WriteTx, condition: &'static str, hash: &str) -> bool {
 
 type Contents = BTreeMap<String, Vec<String>>;
 
-/// Sends the headers and the first byte of the body, and the rest when the loss has happened. Gives the status, and what the database held before the rest.
+/// Sends the headers and the first byte of the body, and the rest after the loss. Returns the status, and the state of the database before the rest.
 async fn in_two_parts(app: &TestApp, request: Request, loss: Loss, hash: &str) -> (u16, Contents) {
     let (head, body) = raw::parts(request).await;
     let (first, rest) = body.split_at(1);
@@ -134,7 +134,7 @@ async fn in_two_parts(app: &TestApp, request: Request, loss: Loss, hash: &str) -
         let mut tx = app.db().write().await.unwrap();
         is_so(&mut tx, IS_NOTED, hash).await.then_some(())
     };
-    until("the guard lets the request in", is_noted).await;
+    until("the guard accepts the request", is_noted).await;
     let mut tx = app.db().write().await.unwrap();
     loss.happen(&mut tx, hash).await;
     tx.commit().await.unwrap();
@@ -145,7 +145,7 @@ async fn in_two_parts(app: &TestApp, request: Request, loss: Loss, hash: &str) -
     (answer.split(' ').nth(1).unwrap().parse().unwrap(), before)
 }
 
-/// Every connection for writing but one, which the server is left with.
+/// Takes every write connection except one, which the server can use.
 async fn hold_all_but_one(state: &AppState) -> Vec<WriteTx> {
     let (size, mut held) = (writers(&state.db), Vec::new());
     while held.len() + 1 < size {
@@ -154,8 +154,8 @@ async fn hold_all_but_one(state: &AppState) -> Vec<WriteTx> {
     held
 }
 
-/// Sends the whole request, and lets the loss happen between two of its transactions: after the one that makes the condition true. Transactions that wait
-/// for the only connection get it in turn, and the test waits for it again before it lets it go: so it has the turn after any other.
+/// Sends the whole request, and applies the loss between two of its transactions: after the one that makes the condition true. Waiting transactions
+/// get the only connection in turn. The test requests it again before releasing it, so it gets every second turn.
 async fn between_transactions(
     app: &TestApp,
     client: &Client,
@@ -172,7 +172,7 @@ async fn between_transactions(
     let before = loop {
         let mut next = Box::pin(state.db.write());
         let polled = poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
-        assert!(polled.is_pending(), "the only connection is held");
+        assert!(polled.is_pending(), "the only connection is taken");
         held.commit().await.unwrap();
         held = next.await.unwrap();
         if is_so(&mut held, condition, hash).await {
@@ -181,7 +181,7 @@ async fn between_transactions(
             held.commit().await.unwrap();
             break before;
         }
-        assert!(!asking.is_finished(), "it was answered before anything could happen");
+        assert!(!asking.is_finished(), "it was answered before the loss");
         tokio::task::yield_now().await;
     };
     let status = asking.await.unwrap();
@@ -203,10 +203,10 @@ async fn try_each(belongs: impl Fn(&str) -> bool) {
             let request = question.try_clone();
             let request = match request {
                 Some(question) => question.build().unwrap(),
-                // A form is read as it is sent, and cannot be copied.
+                // A form is streamed and cannot be copied.
                 None => scene.question(&client).await.build().unwrap(),
             };
-            // What prepared the question may have used the credential; only the question's own use is waited for.
+            // Preparing the request may have used the credential; only its use by the request itself is waited for.
             for table in [
                 "UPDATE access_keys SET last_used_time = NULL WHERE token_hash = $1",
                 "UPDATE api_keys SET last_used_time = NULL WHERE key_hash = $1",
@@ -220,7 +220,7 @@ async fn try_each(belongs: impl Fn(&str) -> bool) {
             };
             assert_eq!(status, loss.status(), "{operation} by {caller:?}: {loss:?}");
             let after = contents(&mut app.db().read().await.unwrap(), ASIDE).await;
-            assert_eq!(after, before, "{operation} by {caller:?}: {loss:?}: something was changed");
+            assert_eq!(after, before, "{operation} by {caller:?}: {loss:?}: data was changed");
             tried += 1;
         }
     }
@@ -228,32 +228,32 @@ async fn try_each(belongs: impl Fn(&str) -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_an_account_is_refused_when_the_credential_ends_before_its_body_has_come() {
+async fn an_account_change_is_refused_if_the_credential_expires_before_the_body_arrives() {
     try_each(is_of_account).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_keys_is_refused_when_the_credential_ends_before_its_body_has_come() {
+async fn a_key_change_is_refused_if_the_credential_expires_before_the_body_arrives() {
     try_each(is_of_keys).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_an_app_is_refused_when_the_right_to_it_ends_before_its_body_has_come() {
+async fn an_app_change_is_refused_if_access_is_revoked_before_the_body_arrives() {
     try_each(is_of_apps).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_second_factors_is_refused_when_the_session_ends_before_its_body_has_come() {
+async fn a_second_factor_change_is_refused_if_the_session_ends_before_the_body_arrives() {
     try_each(is_of_factors).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_command_lines_is_refused_when_the_session_ends_meanwhile() {
+async fn a_cli_change_is_refused_if_the_session_ends_meanwhile() {
     try_each(is_of_command_lines).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_change_by_a_caller_is_tried() {
+async fn every_authenticated_change_is_tested() {
     let others = TABLE.iter().filter(|(operation, who, _)| is_change(operation) && !matches!(who, Who::Open));
     let missed = others.filter(|(operation, ..)| {
         let path = path_of(operation);
@@ -266,7 +266,7 @@ async fn every_change_by_a_caller_is_tried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_whose_credential_ends_while_it_is_stored_leaves_nothing() {
+async fn an_upload_leaves_nothing_if_its_credential_expires_while_it_is_stored() {
     let app = TestApp::spawn().await;
     for (number, (caller, loss)) in
         [(Caller::Role("Owner"), Loss::Ended), (Caller::ApiKey(ALL_SCOPES), Loss::Narrowed), (Caller::Role("Developer"), Loss::Removed)]
@@ -284,7 +284,7 @@ async fn an_upload_whose_credential_ends_while_it_is_stored_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_not_made_when_the_time_for_a_second_factor_runs_out_before_the_body_has_come() {
+async fn a_key_is_not_created_if_the_mfa_deadline_passes_before_the_body_arrives() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     for (path, body) in
@@ -301,7 +301,7 @@ async fn a_key_is_not_made_when_the_time_for_a_second_factor_runs_out_before_the
             let mut tx = app.db().write().await.unwrap();
             is_so(&mut tx, IS_NOTED, &hash).await.then_some(())
         };
-        until("the guard lets the request in", is_noted).await;
+        until("the guard accepts the request", is_noted).await;
         assert_eq!(app.change("UPDATE accounts SET mfa_setup_deadline = 1", &[]).await, 1);
         let before = contents(&mut app.db().read().await.unwrap(), ASIDE).await;
         stream.write_all(&body[1..]).await.unwrap();

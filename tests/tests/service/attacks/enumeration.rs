@@ -1,4 +1,4 @@
-//! Who has an account: answers, password hashes and writes of the database are the same for an address that has one and for one that has not.
+//! User enumeration: responses, password hashes and database writes are the same for addresses with and without an account.
 
 use serde_json::json;
 use tests::people::PASSWORD;
@@ -9,14 +9,14 @@ use crate::v1::members;
 
 const ANOTHER: &str = "quite another phrase for the gate";
 
-/// Accounts that are there, and none of these.
+/// Addresses with and without an account.
 const KNOWN: &str = "ada";
 const UNKNOWN: &str = "eve";
 
-/// What a request has cost: its status, the password hashes, and the rows that were written, by table and kind.
+/// The cost of a request: status, password hashes, and written rows by table and kind.
 type Cost = (u16, u64, Vec<String>);
 
-/// A server that counts what it writes, and whose mails wait.
+/// A server that counts its writes, and whose mails stay queued.
 async fn world() -> TestApp {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up(KNOWN).await;
@@ -29,7 +29,7 @@ async fn world() -> TestApp {
     app
 }
 
-/// What `asking` costs.
+/// The cost of this request.
 async fn cost(app: &TestApp, asking: impl Future<Output = Answer>) -> Cost {
     app.counted_writes().await;
     let before = app.state().passwords.hashes();
@@ -41,7 +41,7 @@ async fn cost(app: &TestApp, asking: impl Future<Output = Answer>) -> Cost {
     (answer.status.as_u16(), app.state().passwords.hashes() - before, writes)
 }
 
-/// Both cost the same. Gives the status and the hashes.
+/// Both cost the same. Returns the status and the number of hashes.
 async fn alike(app: &TestApp, addresses: [&str; 2], ask: impl AsyncFn(Stranger, &'static str) -> Answer) -> (u16, u64) {
     let known = cost(app, ask(app.stranger(addresses[0]), KNOWN)).await;
     let unknown = cost(app, ask(app.stranger(addresses[1]), UNKNOWN)).await;
@@ -51,9 +51,9 @@ async fn alike(app: &TestApp, addresses: [&str; 2], ask: impl AsyncFn(Stranger, 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registering_then_logging_in_costs_the_same_and_is_answered_the_same() {
+async fn registration_and_login_do_not_reveal_whether_an_account_exists() {
     let app = world().await;
-    // Failures of accounts are written down by a job, not by the request: without this table it cannot.
+    // A job writes the failures of accounts, not the request. Without this table it fails.
     app.change("DROP TABLE tallies", &[]).await;
     let log_in = |password: &'static str| async move |stranger: Stranger, name: &'static str| stranger.log_in(name, password).await;
     assert_eq!(alike(&app, ["192.0.2.1", "192.0.2.2"], log_in("wrong")).await, (401, 1));
@@ -63,7 +63,7 @@ async fn registering_then_logging_in_costs_the_same_and_is_answered_the_same() {
     assert_eq!(alike(&app, ["192.0.3.1", "192.0.3.2"], register).await, (202, 1));
     assert_eq!(alike(&app, ["192.0.4.1", "192.0.4.2"], log_in(ANOTHER)).await, (403, 2));
     assert_eq!(alike(&app, ["192.0.5.1", "192.0.5.2"], log_in("wrong")).await, (401, 2));
-    // The mail again, and then beyond the budget of the network.
+    // Resends the mail, then exceeds the limit of the network.
     let resend = async |stranger: Stranger, name: &'static str| stranger.resend(name).await;
     for number in 10..14 {
         let addresses = [format!("192.0.6.{number}"), format!("192.0.6.1{number}")];
@@ -73,16 +73,16 @@ async fn registering_then_logging_in_costs_the_same_and_is_answered_the_same() {
         let addresses = [format!("192.0.7.{number}"), format!("192.0.7.1{number}")];
         assert_eq!(alike(&app, [&addresses[0], &addresses[1]], register).await, (202, 1));
     }
-    // The owner still signs in, with one comparison more.
+    // The owner can still sign in, with one more comparison.
     let (status, hashes, _) = cost(&app, app.stranger("192.0.8.1").log_in(KNOWN, PASSWORD)).await;
     assert_eq!((status, hashes), (200, 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forgetting_a_password_costs_the_same() {
+async fn forgot_password_costs_the_same_with_and_without_an_account() {
     let app = world().await;
     let forget = async |stranger: Stranger, name: &'static str| stranger.forget(name).await;
-    // The fourth is beyond the budget.
+    // The fourth exceeds the limit.
     for number in 10..14 {
         let addresses = [format!("192.0.2.{number}"), format!("192.0.2.1{number}")];
         assert_eq!(alike(&app, [&addresses[0], &addresses[1]], forget).await, (202, 0));
@@ -97,10 +97,10 @@ async fn forgetting_a_password_costs_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_decoy_lives_as_long_as_a_registration_and_makes_no_account() {
+async fn a_decoy_expires_like_a_registration_and_creates_no_account() {
     let mut app = TestApp::spawn_among_strangers(Options::default()).await;
     app.register(KNOWN).await;
-    // Of one millisecond's registrations each is later than the one before.
+    // Gives each registration a later millisecond than the one before.
     app.clock.advance(1_000);
     let register = async |name: &str| {
         let body = json!({ "email": format!("{name}@example.com"), "password": ANOTHER });
@@ -123,27 +123,27 @@ async fn a_decoy_lives_as_long_as_a_registration_and_makes_no_account() {
     }
     app.stop().await;
     app.start().await;
-    tests::wait::until("both are forgotten", async || (app.number("SELECT COUNT(*) FROM registrations").await == 0).then_some(())).await;
+    tests::wait::until("both are deleted", async || (app.number("SELECT COUNT(*) FROM registrations").await == 0).then_some(())).await;
     app.log_in(KNOWN).await;
     assert_eq!(app.number("SELECT COUNT(*) FROM accounts").await, 1);
 }
 
-/// The stranger tries the password that these addresses were registered with: each is answered the same, after as many hashes.
+/// The stranger tries the password used to register these addresses: each gets the same response after the same number of hashes.
 async fn polled(app: &TestApp, names: &[&str], address: &str, status: u16) {
     for name in names {
         let before = app.state().passwords.hashes();
         app.stranger(address).log_in(name, ANOTHER).await.refused(status);
-        // Once nothing waits any more there is one hash to compare with.
+        // Without pending registrations there is only one hash to compare.
         let hashes = app.state().passwords.hashes() - before;
         assert_eq!(hashes, if status == 403 { 2 } else { 1 }, "{name}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_registered_an_address_does_not_learn_when_it_becomes_an_account() {
+async fn a_registrant_does_not_learn_when_the_address_gets_an_account() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up(KNOWN).await;
-    // Both addresses get an account: one by its owner's own registration, the other by the stranger's, whose password the owner replaces.
+    // Both addresses get an account: one by its owner's own registration, the other by the stranger's with a password replaced by the owner.
     let names = [KNOWN, "own", "replaced"];
     app.stranger("198.51.100.1").register("own").await.assert(202);
     for name in names {
@@ -157,7 +157,7 @@ async fn whoever_registered_an_address_does_not_learn_when_it_becomes_an_account
     verify(json!({ "token": own.token() })).await.assert(200);
     verify(json!({ "token": replaced, "password": PASSWORD, "replacePassword": true })).await.assert(200);
     polled(&app, &names, "203.0.113.9", 403).await;
-    // What is left confirms nothing and is mailed to nobody; no name and no token of it is kept.
+    // The decoy confirms nothing and is mailed to nobody; it has no name or token.
     for token in [own.token(), unauthenticated.token(), replaced] {
         verify(json!({ "token": token })).await.refused(400);
     }
@@ -168,7 +168,7 @@ async fn whoever_registered_an_address_does_not_learn_when_it_becomes_an_account
     verify(json!({ "token": unauthenticated.token() })).await.refused(400);
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE NOT is_decoy").await, 0);
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE name IS NOT NULL AND email NOT LIKE 'ada@%'").await, 0);
-    // It is over when it would have been for an address that nobody confirms.
+    // It expires when the registration of an unconfirmed address would.
     app.clock.advance(7 * 86_400_000 - 1);
     polled(&app, &names, "203.0.113.10", 403).await;
     app.clock.advance(2);
@@ -179,12 +179,12 @@ async fn whoever_registered_an_address_does_not_learn_when_it_becomes_an_account
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_that_the_owner_has_changed_is_no_more_than_a_wrong_one() {
+async fn a_replaced_password_is_answered_like_a_wrong_one() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let hijack = json!({ "email": "eve@example.com", "password": "what the stranger thought of first" });
     app.stranger("203.0.113.7").post("/v1/auth/register", hijack.clone()).await.assert(202);
     let log_in = async |password: &str| app.stranger("203.0.113.9").log_in(UNKNOWN, password).await;
-    // The newest registration is the owner's, before it is confirmed and afterwards.
+    // The newest registration is the owner's, before and after it is confirmed.
     app.register(UNKNOWN).await;
     log_in(hijack["password"].as_str().unwrap()).await.refused(401);
     let session = app.log_in(UNKNOWN).await;
@@ -194,7 +194,7 @@ async fn a_password_that_the_owner_has_changed_is_no_more_than_a_wrong_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_newest_registration_or_decoy_is_compared_and_the_account_comes_first() {
+async fn login_compares_the_account_first_then_the_newest_registration_or_decoy() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.register(KNOWN).await;
     for password in [ANOTHER, PASSWORD] {
@@ -207,12 +207,12 @@ async fn the_newest_registration_or_decoy_is_compared_and_the_account_comes_firs
         app.stranger("203.0.113.8").log_in(name, ANOTHER).await.refused(401);
     }
     app.stranger("203.0.113.9").log_in(UNKNOWN, PASSWORD).await.refused(403);
-    // Anyone who knows the account's password is in, although the decoy has the same.
+    // The account's password signs in, although the decoy has the same one.
     app.stranger("203.0.113.9").log_in(KNOWN, PASSWORD).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_password_of_a_registration_counts_as_a_failed_login_and_forgives_none() {
+async fn a_login_with_the_password_of_a_registration_is_a_failed_login() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up(KNOWN).await;
     for name in [KNOWN, UNKNOWN] {
@@ -226,12 +226,12 @@ async fn the_password_of_a_registration_counts_as_a_failed_login_and_forgives_no
             stranger.log_in(name, password).await.refused(status);
         }
         app.stranger(&format!("198.51.{network}.20")).log_in(name, ANOTHER).await.refused(403);
-        // The tenth was one as well.
+        // The tenth was also a failure.
         for password in [ANOTHER, PASSWORD, "wrong"] {
             app.stranger(&format!("198.51.{network}.21")).log_in(name, password).await.refused(429);
         }
     }
-    // By client address, too.
+    // Also per client address.
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.stranger("203.0.113.7").register(UNKNOWN).await.assert(202);
     for _ in 0..5 {
@@ -241,7 +241,7 @@ async fn the_password_of_a_registration_counts_as_a_failed_login_and_forgives_no
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn somebody_who_is_signed_in_confirms_with_the_accounts_password_alone() {
+async fn signed_in_users_confirm_only_with_the_accounts_password() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.register(KNOWN).await;
     let session = app.log_in(KNOWN).await;
@@ -251,7 +251,7 @@ async fn somebody_who_is_signed_in_confirms_with_the_accounts_password_alone() {
     session.delete_with("/v1/account", json!({ "password": ANOTHER })).await.refused(401);
     assert_eq!(app.state().passwords.hashes() - before, 1);
     session.delete_with("/v1/account", json!({ "password": PASSWORD })).await.assert(204);
-    // What stood for a registration does not become one.
+    // The decoy does not become a registration.
     app.stranger("203.0.113.7").resend(KNOWN).await.assert(202);
     assert_eq!(app.mails_to("ada@example.com").await.iter().filter(|mail| mail.text.contains("/verify-email#token=")).count(), 1);
 }

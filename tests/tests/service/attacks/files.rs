@@ -1,4 +1,4 @@
-//! What others on the machine, on the way, or of the same domain can read or make us read.
+//! What other users on the machine, on the network, or on sibling domains can read or make the service read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,10 +27,10 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_are_their_owners_alone_in_a_folder_that_was_there_before() {
+async fn files_in_an_existing_folder_are_private_to_their_owner() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    // Of an earlier version, which made it readable for everybody.
+    // From an earlier version, which made it world-readable.
     let database = folder.path().join("updraft.db");
     fs::write(&database, "").unwrap();
     fs::set_permissions(&database, fs::Permissions::from_mode(0o644)).unwrap();
@@ -52,7 +52,7 @@ async fn files_are_their_owners_alone_in_a_folder_that_was_there_before() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bundles_are_their_owners_alone_from_their_first_byte() {
+async fn bundles_are_private_to_their_owner_from_the_first_byte() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "1h")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("app").await;
@@ -78,7 +78,7 @@ async fn bundles_are_their_owners_alone_from_their_first_byte() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fresh_database_is_its_owners_alone() {
+async fn a_new_database_is_private_to_its_owner() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let file = folder.path().join("other.db");
@@ -90,7 +90,7 @@ async fn a_fresh_database_is_its_owners_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unreadable_cookie_of_a_sibling_host_signs_nobody_out() {
+async fn a_malformed_cookie_from_a_sibling_host_does_not_sign_users_out() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.reader();
@@ -103,14 +103,14 @@ async fn an_unreadable_cookie_of_a_sibling_host_signs_nobody_out() {
         let request = client.request(Method::GET, "/dashboard").header("cookie", HeaderValue::from_bytes(&cookies).unwrap());
         client.send(request).await.assert_status(200);
     }
-    // One that is ours and unreadable is none.
+    // A malformed cookie of ours is ignored.
     let cookies = [b"updraft=\xff".as_slice(), token.as_bytes()].concat();
     let request = client.request(Method::GET, "/dashboard").header("cookie", HeaderValue::from_bytes(&cookies).unwrap());
     client.send(request).await.assert_status(303);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_rebinds_its_name_to_this_machine_reads_no_binding() {
+async fn dns_rebinding_cannot_read_bindings() {
     let app = TestApp::spawn_with(Options::default().with("BINDINGS_LISTEN", "127.0.0.1:0")).await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
@@ -127,7 +127,7 @@ async fn a_page_that_rebinds_its_name_to_this_machine_reads_no_binding() {
     for site in ["same-origin", "same-site", "cross-site", "None", ""] {
         ask("sec-fetch-site", site).await.refused(403);
     }
-    // What a Worker's binding sends, and a person at this machine.
+    // Hosts that a Worker's binding and local users send.
     for host in ["fake-host", &bindings, &format!("localhost:{port}"), "[::1]:8081", "localhost"] {
         ask("host", host).await.assert(200);
     }
@@ -135,7 +135,7 @@ async fn a_page_that_rebinds_its_name_to_this_machine_reads_no_binding() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_base_address_has_no_path() {
+async fn a_base_url_with_a_path_is_refused() {
     let app = TestApp::spawn().await;
     let read = |url: &str| {
         let mut settings = app.settings();
@@ -152,7 +152,7 @@ async fn the_base_address_has_no_path() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_setting_that_is_spelled_wrong_is_said() {
+async fn a_misspelled_setting_is_reported() {
     let mut app = TestApp::spawn().await;
     app.stop().await;
     let mut settings = app.settings();
@@ -164,7 +164,7 @@ async fn a_setting_that_is_spelled_wrong_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_bundle_is_kept_longer_than_its_address_is_valid() {
+async fn a_bundle_is_not_cached_longer_than_its_url_is_valid() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -187,7 +187,7 @@ async fn no_bundle_is_kept_longer_than_its_address_is_valid() {
     }
 }
 
-/// A PostgreSQL server that has no TLS, and keeps what a client sends it after it has said so.
+/// A PostgreSQL server without TLS that records what a client sends after being told so.
 async fn server_without_tls() -> (u16, tokio::task::JoinHandle<Vec<u8>>) {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -206,9 +206,9 @@ async fn server_without_tls() -> (u16, tokio::task::JoinHandle<Vec<u8>>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_said_to_a_database_on_another_machine_without_tls() {
+async fn connections_to_remote_databases_require_tls() {
     let app = TestApp::spawn().await;
-    // Only an address that leads to loopback without being one can stand in for another machine here.
+    // Only an address that routes to loopback but is not loopback can simulate a remote host here.
     for (host, is_told) in [("0.0.0.0", false), ("127.0.0.1", true)] {
         let (port, heard) = server_without_tls().await;
         let mut settings = app.settings();

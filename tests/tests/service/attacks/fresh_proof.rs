@@ -1,4 +1,4 @@
-//! A stolen dashboard session: what outlives it needs a fresh proof, which a thief does not have.
+//! A stolen dashboard session: creating lasting access requires a fresh proof, which the thief does not have.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -13,13 +13,13 @@ const STALE: Option<&str> = Some("reauth_required");
 const LATE: Option<&str> = Some("mfa_setup_required");
 const REAUTHENTICATE: &str = "/v1/auth/reauthenticate";
 
-/// What cannot be read as a body at all.
+/// A body that cannot be parsed.
 const UNREADABLE: &str = "{";
 
-/// What the owner has, and what a thief would like to make of it.
+/// The owner's data, and what a thief would do with it.
 struct Loot {
     app: TestApp,
-    /// The session that is stolen.
+    /// The stolen session.
     session: Client,
     api_key: String,
 }
@@ -27,7 +27,7 @@ struct Loot {
 type Try = (Method, String, Value);
 
 impl Loot {
-    /// Of `ada@example.com`, who has no second factor.
+    /// For `ada@example.com`, who has no second factor.
     async fn of_ada() -> Self {
         let app = TestApp::spawn_with_passkeys().await;
         app.sign_up("ada").await;
@@ -48,7 +48,7 @@ impl Loot {
         Self { app, session, api_key }
     }
 
-    /// What would outlive the session, but for the first factor and a CLI: nobody with a second factor is asked for those, or is asked otherwise.
+    /// Requests whose effects outlive the session, except adding the first factor and approving a CLI, which work differently with a second factor.
     fn tries(&self) -> Vec<Try> {
         let key = format!("/v1/api-keys/{}", self.api_key);
         vec![
@@ -65,13 +65,13 @@ impl Loot {
         ]
     }
 
-    /// The path of a CLI's request that waits.
+    /// The path of a pending CLI request.
     async fn request(&self) -> String {
         let request = self.app.anonymous().post("/v1/auth/cli/device", json!({})).await.assert(201);
         format!("/v1/cli/authorizations/{}", request["authorizationId"].as_str().unwrap())
     }
 
-    /// Those as well, of an account without a second factor.
+    /// The same plus those for an account without a second factor.
     async fn all_tries(&self) -> Vec<Try> {
         let others = [
             (Method::POST, "/v1/mfa/totp/setup".to_owned(), json!({})),
@@ -81,7 +81,7 @@ impl Loot {
         self.tries().into_iter().chain(others).collect()
     }
 
-    /// Everything that could have changed.
+    /// All data that could have changed.
     async fn state(&self) -> Vec<String> {
         let sql = "SELECT 'key ' || friendly_name || ' ' || expires FROM access_keys UNION ALL \
             SELECT 'api key ' || name || ' ' || scopes || ' ' || COALESCE(expires_time, 0) FROM api_keys UNION ALL \
@@ -93,7 +93,7 @@ impl Loot {
     }
 }
 
-/// The time so many days from now, in ISO 8601.
+/// The time in so many days, in ISO 8601.
 fn at(app: &TestApp, days: i64) -> String {
     app.clock.now().plus_millis(days * 86_400_000).iso8601()
 }
@@ -107,13 +107,13 @@ async fn reauthenticate(client: &Client, password: &str) -> Answer {
     client.post(REAUTHENTICATE, json!({ "password": password })).await
 }
 
-/// So late that a session from now is no longer fresh.
+/// Waits until a session created now is no longer fresh.
 fn wait(app: &TestApp) {
     app.clock.advance(15 * MINUTE + 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stolen_session_gets_nothing_that_outlives_it() {
+async fn a_stolen_session_cannot_create_lasting_access() {
     let loot = Loot::of_ada().await;
     wait(&loot.app);
     let tries = loot.all_tries().await;
@@ -121,7 +121,7 @@ async fn a_stolen_session_gets_nothing_that_outlives_it() {
     for attempt in &tries {
         ask(&loot.session, attempt).await.refused_with(403, STALE);
         let (method, path, mut body) = attempt.clone();
-        // What is sent besides proves nothing, and neither does the form of the body matter yet.
+        // Other members prove nothing, and the body is not validated yet.
         if let Some(members) = body.as_object_mut() {
             members.insert("password".to_owned(), json!(PASSWORD));
             members.insert("friendlyName".to_owned(), json!(5));
@@ -140,7 +140,7 @@ async fn a_stolen_session_gets_nothing_that_outlives_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_shows_the_password_once_and_goes_on_for_fifteen_minutes() {
+async fn entering_the_password_keeps_a_session_fresh_for_fifteen_minutes() {
     let loot = Loot::of_ada().await;
     let app = &loot.app;
     wait(app);
@@ -161,7 +161,7 @@ async fn the_owner_shows_the_password_once_and_goes_on_for_fifteen_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_gives_nothing_away_needs_no_proof() {
+async fn changes_that_grant_no_access_need_no_proof() {
     let loot = Loot::of_ada().await;
     let (app, session, key) = (&loot.app, &loot.session, format!("/v1/api-keys/{}", loot.api_key));
     wait(app);
@@ -176,7 +176,7 @@ async fn what_gives_nothing_away_needs_no_proof() {
         session.patch(path, body).await.assert(200);
     }
     session.post("/v1/apps/demo/collaborators/bob@example.com", json!({})).await.assert(201);
-    // What is wrong is told as ever.
+    // Invalid values are refused as usual.
     session.patch("/v1/access-keys/tower", json!({ "ttl": 0 })).await.refused(400);
     session.patch(&key, json!({ "scopes": ["all"] })).await.refused(400);
     session.patch("/v1/access-keys/unknown", json!({ "ttl": 3_000_i64 * 86_400_000 })).await.refused(404);
@@ -187,7 +187,7 @@ async fn what_gives_nothing_away_needs_no_proof() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn credentials_of_programs_are_not_asked() {
+async fn programmatic_credentials_need_no_fresh_proof() {
     let loot = Loot::of_ada().await;
     let app = &loot.app;
     let clients =
@@ -201,24 +201,24 @@ async fn credentials_of_programs_are_not_asked() {
         client.post(&format!("/v1/apps/{name}/transfer/dora@example.com"), json!({})).await.assert(201);
         client.create_app(&name.replace("program", "script")).await;
         client.delete(&format!("/v1/apps/{}", name.replace("program", "script"))).await.assert_status(204);
-        // They have nothing to make fresh.
+        // These sessions cannot be refreshed.
         let code = (place < 2).then_some("dashboard_session_required");
         reauthenticate(client, PASSWORD).await.refused_with(403, code);
     }
 }
 
-/// What a session without an origin can try: roles, a transfer and a deletion. Keys, factors and CLIs are for the dashboard's sessions alone.
+/// What a session without an origin can do: roles, a transfer and a deletion. Keys, factors and CLIs require a dashboard session.
 fn tries_of_any_login(loot: &Loot) -> (Vec<Try>, Vec<Try>) {
     loot.tries().into_iter().partition(|(_, path, _)| path.starts_with("/v1/apps/"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_without_an_origin_is_asked_like_the_dashboards() {
+async fn a_session_without_an_origin_must_be_fresh_like_a_dashboard_session() {
     let loot = Loot::of_ada().await;
     let app = &loot.app;
     let (old, later) = (app.open_session("ada", Dashboard).await, app.open_session("ada", Dashboard).await);
     app.forget_origin(&old).await;
-    // An origin of a later version is not known either.
+    // An origin from a later version is also unknown.
     let hash = shared::hash::Sha256Hex::of(later.token().as_bytes()).to_string();
     assert_eq!(app.change("UPDATE access_keys SET credential_origin = 'robot' WHERE token_hash = $1", &[&hash]).await, 1);
     wait(app);
@@ -232,7 +232,7 @@ async fn a_session_without_an_origin_is_asked_like_the_dashboards() {
         for attempt in &closed {
             ask(client, attempt).await.refused_with(403, Some("dashboard_session_required"));
         }
-        // It cannot be made fresh; who knows the password signs in again.
+        // It cannot be refreshed; a user who knows the password signs in again.
         reauthenticate(client, PASSWORD).await.refused_with(403, Some("dashboard_session_required"));
     }
     assert_eq!(loot.state().await, before);
@@ -242,7 +242,7 @@ async fn a_session_without_an_origin_is_asked_like_the_dashboards() {
         let answer = ask(&young, attempt).await;
         assert!(answer.status.is_success(), "{}: {}", answer.asked, answer.text());
     }
-    // With a second factor a proof in the request will do.
+    // With a second factor, a proof in the request is sufficient.
     let (loot, holder) = with_factors().await;
     let old = loot.app.open_session("ada", Dashboard).await;
     loot.app.forget_origin(&old).await;
@@ -255,7 +255,7 @@ async fn a_session_without_an_origin_is_asked_like_the_dashboards() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_session_makes_no_other_fresh() {
+async fn refreshing_one_session_does_not_refresh_others() {
     let loot = Loot::of_ada().await;
     let (app, owners) = (&loot.app, loot.app.open_session("ada", Dashboard).await);
     wait(app);
@@ -266,13 +266,13 @@ async fn one_session_makes_no_other_fresh() {
         ask(&loot.session, attempt).await.refused_with(403, STALE);
     }
     assert_eq!(loot.state().await, before);
-    // A login of the owner's does not either.
+    // Neither does a login by the owner.
     app.log_in("ada").await.post("/v1/access-keys", json!({ "friendlyName": "laptop 2" })).await.assert(201);
     ask(&loot.session, &loot.tries()[0]).await.refused_with(403, STALE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_password_cannot_be_guessed_by_a_stolen_session() {
+async fn a_stolen_session_cannot_guess_the_password() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.register("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -281,7 +281,7 @@ async fn the_password_cannot_be_guessed_by_a_stolen_session() {
     for _ in 0..5 {
         reauthenticate(&thief, "wrong").await.refused_with(401, None);
     }
-    // As of logins: the address first, then the account, and then no more, however right.
+    // Like logins: first the address is limited, then the account, even with the correct password.
     let stopped = reauthenticate(&thief, PASSWORD).await;
     stopped.refused_with(429, None);
     assert!(stopped.json()["retryAfterSeconds"].as_i64().unwrap() > 0 && !stopped.header("retry-after").is_empty());
@@ -295,7 +295,7 @@ async fn the_password_cannot_be_guessed_by_a_stolen_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_any_number_of_guesses_at_once_no_more_than_the_limit_are_judged() {
+async fn concurrent_password_guesses_do_not_exceed_the_limit() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.register("ada").await;
     let thief = app.open_session("ada", Dashboard).await.from("203.0.113.7");
@@ -305,7 +305,7 @@ async fn of_any_number_of_guesses_at_once_no_more_than_the_limit_are_judged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_shows_nobody_makes_no_session_fresh() {
+async fn only_reauthentication_makes_a_session_fresh() {
     let app = TestApp::spawn_with_passkeys().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -346,7 +346,7 @@ fn with_proof((method, path, body): &Try, proof: &Value) -> Try {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_second_factor_only_a_proof_of_it_in_the_request_will_do() {
+async fn accounts_with_a_second_factor_must_prove_it_in_each_request() {
     let (loot, holder) = with_factors().await;
     wait(&loot.app);
     let before = loot.state().await;
@@ -361,12 +361,12 @@ async fn with_a_second_factor_only_a_proof_of_it_in_the_request_will_do() {
         let answer = ask(&loot.session, &with_proof(attempt, &holder.totp_proof())).await;
         assert!(answer.status.is_success(), "{}: {}", answer.asked, answer.text());
     }
-    // Each was for one request alone.
+    // Each proof worked for one request only.
     loot.session.post("/v1/access-keys", json!({ "friendlyName": "more" })).await.refused_with(403, STALE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_proof_is_good_for_one_request_and_wrong_ones_are_counted() {
+async fn a_proof_works_for_one_request_and_wrong_proofs_are_counted() {
     let (loot, mut holder) = with_factors().await;
     wait(&loot.app);
     let make =
@@ -374,7 +374,7 @@ async fn a_proof_is_good_for_one_request_and_wrong_ones_are_counted() {
     let proof = holder.totp_proof();
     make(&proof, "first").await.assert(201);
     make(&proof, "second").await.refused_with(403, STALE);
-    // A passkey's answer to another session's question is none.
+    // A passkey response to another session's challenge is invalid.
     let passkey = holder.passkey_proof().await;
     make(&passkey, "second").await.refused_with(403, STALE);
     let options = loot.session.post("/v1/mfa/step-up/options", json!({})).await.assert(200)["options"].clone();
@@ -398,7 +398,7 @@ async fn a_second_factor_makes_its_session_fresh_but_approves_no_cli() {
         let answer = ask(&loot.session, attempt).await;
         assert!(answer.status.is_success(), "{}: {}", answer.asked, answer.text());
     }
-    // That takes a login.
+    // This requires a login.
     let approve = format!("{}/approve", loot.request().await);
     loot.session.post(&approve, json!({ "stepUp": holder.totp_proof() })).await.refused_with(403, STALE);
     holder.session.post("/v1/access-keys", json!({ "friendlyName": "other session" })).await.refused_with(403, STALE);
@@ -408,7 +408,7 @@ async fn a_second_factor_makes_its_session_fresh_but_approves_no_cli() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ceremony_that_was_begun_in_time_may_finish() {
+async fn a_setup_that_started_in_time_can_finish() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     let bob = app.without_factor("bob").await;
@@ -420,18 +420,18 @@ async fn a_ceremony_that_was_begun_in_time_may_finish() {
     let response = ada.authenticator.register(&options);
     ada.session.post("/v1/mfa/passkeys/register/verify", json!({ "response": response })).await.assert(200);
     bob.session.post("/v1/mfa/totp/confirm", json!({ "code": totp.code(app.clock.now()) })).await.assert(200);
-    // Another factor is begun without, and confirmed with a proof of the first.
+    // Another factor can be set up without a proof, and is confirmed with a proof of the first.
     ada.set_up_totp().await;
     bob.registration_options().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_begun_beside_a_second_factor_does_not_become_the_first() {
+async fn a_setup_started_with_a_second_factor_cannot_become_the_only_one() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut owner = app.with_passkey("ada").await;
     let mut thief = app.holder("ada").await;
     wait(&app);
-    // Nobody is asked for a proof here, since the account has a factor that the confirmation asks for.
+    // No proof is required here, since the confirmation requires one.
     let (totp, options) = (thief.set_up_totp().await, thief.registration_options().await);
     let (id, proof) = (owner.passkeys().await[0]["id"].as_str().unwrap().to_owned(), owner.passkey_proof().await);
     owner.session.delete_with(&format!("/v1/mfa/passkeys/{id}"), json!({ "stepUp": proof })).await.assert(200);
@@ -440,13 +440,13 @@ async fn what_was_begun_beside_a_second_factor_does_not_become_the_first() {
     let response = json!({ "response": thief.authenticator.register(&options) });
     thief.session.post("/v1/mfa/passkeys/register/verify", response.clone()).await.refused_with(403, STALE);
     assert_eq!(app.number("SELECT (SELECT COUNT(*) FROM authenticators) + (SELECT COUNT(*) FROM passkeys)").await, 0);
-    // Nothing was used up: who knows the password goes on.
+    // Nothing was consumed: a user who knows the password can continue.
     thief.session.reauthenticate().await;
     thief.session.post("/v1/mfa/passkeys/register/verify", response).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guards_answer_in_their_order() {
+async fn guards_are_checked_in_order() {
     let loot = Loot::of_ada().await;
     let (app, create) = (&loot.app, |client: &Client| {
         let (client, body) = (client.clone(), json!({ "friendlyName": "" }));
@@ -460,7 +460,7 @@ async fn guards_answer_in_their_order() {
     create(&named).await.refused_with(403, None);
     create(&cli).await.refused_with(403, Some("dashboard_session_required"));
     create(&loot.session).await.refused_with(403, STALE);
-    // An app that is not there, or not the caller's, is no reason to ask.
+    // An unknown or inaccessible app is 404 before any proof.
     loot.session.delete("/v1/apps/unknown").await.refused_with(404, None);
     viewer.delete("/v1/apps/ada@example.com:demo").await.refused_with(403, None);
     app.miss_mfa_deadline("ada").await;
@@ -469,7 +469,7 @@ async fn guards_answer_in_their_order() {
     create(&app.anonymous()).await.refused_with(401, None);
     create(&session).await.refused_with(403, LATE);
     session.post(&format!("{}/approve", loot.request().await), json!({})).await.refused_with(403, LATE);
-    // Operations that make no credential ask for the proof alone.
+    // Operations that create no credential require only the proof.
     session.delete("/v1/apps/other").await.refused_with(403, STALE);
     session.post("/v1/mfa/totp/setup", json!({})).await.refused_with(403, STALE);
     reauthenticate(&session, PASSWORD).await.assert(200);
@@ -478,7 +478,7 @@ async fn guards_answer_in_their_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn past_the_deadline_an_api_keys_end_moves_in_neither_direction() {
+async fn after_the_mfa_deadline_an_api_keys_expiration_cannot_change() {
     let loot = Loot::of_ada().await;
     let (app, key) = (&loot.app, format!("/v1/api-keys/{}", loot.api_key));
     let end = loot.session.get("/v1/api-keys").await.assert(200)["apiKeys"][0]["expires_at"].clone();
@@ -495,7 +495,7 @@ async fn past_the_deadline_an_api_keys_end_moves_in_neither_direction() {
     }
     let kept = session.get("/v1/api-keys").await.assert(200)["apiKeys"][0].clone();
     assert_eq!((&kept["expires_at"], kept["scopes"].as_array().unwrap().len()), (&end, 2));
-    // Renaming and narrowing the scopes stay, and so does the end as it is.
+    // Renaming, narrowing the scopes and resending the same expiration still work.
     session.patch(&key, json!({ "name": "builds", "scopes": ["read"] })).await.assert(200);
     session.patch(&key, json!({ "expires_at": end })).await.assert(200);
     session.patch(&key, json!({ "name": "" })).await.refused_with(400, None);

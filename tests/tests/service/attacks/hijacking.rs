@@ -1,4 +1,4 @@
-//! Account pre-hijacking: a stranger registers somebody's address first, and waits until its owner confirms.
+//! Account pre-hijacking: a stranger registers a victim's address first and waits for the owner to confirm it.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ async fn spawn() -> TestApp {
     TestApp::spawn_among_strangers(Options::default()).await
 }
 
-/// Registers the owner's address as the stranger does.
+/// Registers the owner's address as the stranger.
 async fn hijack(stranger: &Stranger) {
     let body = json!({ "email": EMAIL, "password": STRANGERS, "name": "Stranger" });
     stranger.post("/v1/auth/register", body).await.assert(202);
@@ -35,20 +35,20 @@ fn browser(app: &TestApp) -> Reader {
     reader
 }
 
-/// The page after the first press.
+/// The page after the first step of the form.
 async fn first_press(reader: &mut Reader, token: &str) -> Page {
     reader.fill("/dashboard/verify-email", &[("token", token)]).await
 }
 
-/// The second press, with the button that replaces the registered password.
+/// Submits the second step with the button that replaces the registered password.
 async fn press_instead(reader: &mut Reader, page: &Page, password: &str) -> Page {
     let mut form = page.form().with(&[("password", password)]);
     form.fields.insert("replacePassword".to_owned(), "true".to_owned());
     reader.send(&form).await
 }
 
-/// The account is the owner's, who has signed in once, and nothing is anybody else's. `told` is what the stranger's password is answered, as before the
-/// address had an account: 403 while the stranger's registration is the newest.
+/// The account belongs to the owner alone, who has signed in once. `told` is the status for the stranger's password, unchanged from before the
+/// account existed: 403 while the stranger's registration is the newest.
 async fn is_the_owners_alone(app: &TestApp, told: u16) {
     for address in [STRANGER, "203.0.113.200", OWNER] {
         app.stranger(address).log_in("ada", STRANGERS).await.refused(told);
@@ -65,15 +65,15 @@ async fn is_the_owners_alone(app: &TestApp, told: u16) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_a_stranger_registered_first_becomes_its_owners_account() {
+async fn an_address_registered_first_by_a_stranger_becomes_its_owners_account() {
     let app = spawn().await;
     for _ in 0..3 {
         hijack(&app.stranger(STRANGER)).await;
     }
     app.stranger(OWNER).register("ada").await.assert(202);
     let mails = app.mails_to(EMAIL).await;
-    assert_eq!(mails.len(), 4, "the stranger has used up none of the owner's mails");
-    // The owner opens one of the stranger's, as the first in the mailbox.
+    assert_eq!(mails.len(), 4, "the stranger has not used up the owner's mail limit");
+    // The owner opens one of the stranger's mails, as the first in the mailbox.
     let mut reader = browser(&app);
     let page = first_press(&mut reader, &mails[0].token()).await.has_status(200).shows("Enter your password").shows(EMAIL);
     let page = page.shows(STRANGER).shows("203.0.113.0/24");
@@ -87,7 +87,7 @@ async fn an_address_that_a_stranger_registered_first_becomes_its_owners_account(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_whose_every_mail_was_used_up_needs_only_one_of_the_strangers() {
+async fn an_owner_can_use_a_strangers_mail_when_the_mail_limit_is_reached() {
     let app = spawn().await;
     for network in 0..4 {
         for _ in 0..3 {
@@ -105,7 +105,7 @@ async fn an_owner_whose_every_mail_was_used_up_needs_only_one_of_the_strangers()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_password_confirms_nothing_and_leaves_the_token() {
+async fn a_wrong_password_confirms_nothing_and_keeps_the_token_valid() {
     let app = spawn().await;
     hijack(&app.stranger(STRANGER)).await;
     let token = app.last_mail_to(EMAIL).await.token();
@@ -123,20 +123,20 @@ async fn another_password_confirms_nothing_and_leaves_the_token() {
         assert!(refusal.starts_with("password: "), "{refusal}");
     }
     let rows = "SELECT (SELECT COUNT(*) FROM registrations) * 10 + (SELECT COUNT(*) FROM accounts)";
-    assert_eq!((app.number(rows).await, app.audit_rows().await), (10, 1), "the registration alone");
+    assert_eq!((app.number(rows).await, app.audit_rows().await), (10, 1), "only the registration");
     verify(&app, json!({ "token": token, "password": PASSWORD, "replacePassword": true })).await.assert(200);
     is_the_owners_alone(&app, 403).await;
     verify(&app, json!({ "token": token, "password": PASSWORD, "replacePassword": true })).await.refused(400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_registered_password_confirms_with_the_name_and_so_does_the_token_alone() {
+async fn the_registered_password_or_the_token_alone_confirms_the_registration() {
     let app = spawn().await;
     for (name, more) in [
         ("ada", json!({})),
         ("bob", json!({ "password": null, "replacePassword": null })),
         ("cyd", json!({ "password": STRANGERS })),
-        // It is the registered one: nothing is replaced.
+        // This is the registered password: nothing is replaced.
         ("dan", json!({ "password": STRANGERS, "replacePassword": true })),
     ] {
         let email = format!("{name}@example.com");
@@ -151,7 +151,7 @@ async fn the_registered_password_confirms_with_the_name_and_so_does_the_token_al
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_confirmation_cannot_mean_is_named_and_does_nothing() {
+async fn an_invalid_confirmation_names_its_fields_and_changes_nothing() {
     let app = spawn().await;
     hijack(&app.stranger(STRANGER)).await;
     let token = app.last_mail_to(EMAIL).await.token();
@@ -174,7 +174,7 @@ async fn what_a_confirmation_cannot_mean_is_named_and_does_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_presses_and_wrong_passwords_count_as_posts() {
+async fn both_form_steps_and_wrong_passwords_count_toward_the_post_limit() {
     let app = TestApp::spawn_among_strangers(Options::default().with("LIMIT_POSTS", "4/10m")).await;
     hijack(&app.stranger(STRANGER)).await;
     let token = app.last_mail_to(EMAIL).await.token();
@@ -183,7 +183,7 @@ async fn both_presses_and_wrong_passwords_count_as_posts() {
     first_press(&mut reader, "unknown").await.has_status(400).shows("This link is invalid");
     reader.send(&page.form().with(&[("password", PASSWORD)])).await.has_status(409);
     verify(&app, json!({ "token": token, "password": PASSWORD })).await.refused(409);
-    // The second press goes back to the first, with the token, and tells how long to wait.
+    // The second step returns to the first with the token, and tells how long to wait.
     let waits = reader.send(&page.form().with(&[("password", STRANGERS)])).await.has_status(429).shows("Try again in 10 minutes.");
     assert_eq!(waits.form().fields["token"], token);
     first_press(&mut reader, &token).await.has_status(429);
@@ -194,12 +194,12 @@ async fn both_presses_and_wrong_passwords_count_as_posts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_press_uses_nothing_up_and_the_second_shows_what_is_wrong_beside_what_waits() {
+async fn the_first_step_keeps_the_token_and_the_second_shows_errors() {
     let app = spawn().await;
     hijack(&app.stranger(STRANGER)).await;
     let token = app.last_mail_to(EMAIL).await.token();
     let mut reader = browser(&app);
-    // As often as one likes, and anyone who opens the link, such as a mail scanner, has not pressed.
+    // Can be repeated. Opening the link, as mail scanners do, does not submit it.
     reader.ask(Method::GET, "/dashboard/verify-email", &[], None).await.assert_status(200);
     for _ in 0..3 {
         let page = first_press(&mut reader, &token).await.has_status(200).shows(STRANGER);
@@ -211,7 +211,7 @@ async fn the_first_press_uses_nothing_up_and_the_second_shows_what_is_wrong_besi
     let weak = press_instead(&mut reader, &other, "short").await.has_status(400).shows("Password must be 12 to 1000 characters.");
     let weak = weak.shows(STRANGER).shows("name=\"replacePassword\"");
     let empty = reader.send(&weak.form().with(&[("password", "")])).await.has_status(400).shows("Password must be 1 to 1000 characters.");
-    // A link that has expired meanwhile.
+    // The link has expired meanwhile.
     app.clock.advance(86_400_000);
     let over = reader.send(&empty.form().with(&[("password", STRANGERS)])).await.has_status(400).shows("This link is invalid");
     assert_eq!(over.form().fields["token"], token);

@@ -1,4 +1,4 @@
-//! The edge's own paths: what unauthenticated callers can make the process read, and what they can learn.
+//! Internal paths: what unauthenticated clients can make the process read, and what they can learn.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn installed(count: i64) -> Value {
     json!({ "v1": { "active": count, "downloaded": 0, "installed": count, "failed": 0 } })
 }
 
-/// A signature as the edge makes it, and as edges made it before.
+/// A signature in the current format, and one in the previous format.
 fn signatures(app: &TestApp, method: &str, path: &str, body: &str) -> (String, String) {
     let with = sign_call(&Secrets::parse(EDGE_SECRET).unwrap(), method, path, app.clock.now(), body.as_bytes());
     let without = with.replace(&format!(",h={}", Sha256Hex::of(body.as_bytes())), "");
@@ -42,7 +42,7 @@ fn signatures(app: &TestApp, method: &str, path: &str, body: &str) -> (String, S
     (with, without)
 }
 
-/// The head of a call that waits until its body is asked for.
+/// The head of a call that waits for `100 Continue` before sending its body.
 fn head(signature: &str, length: usize) -> String {
     format!(
         "POST {BATCHES} HTTP/1.1\r\nhost: localhost\r\nx-updraft-signature: {signature}\r\ncontent-length: {length}\r\nexpect: 100-continue\r\n\r\n"
@@ -56,17 +56,17 @@ async fn is_told_to_go_on(stream: &mut TcpStream) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_strangers_with_invented_signatures_hold_nothing_up() {
+async fn slow_clients_with_forged_signatures_block_nothing() {
     let (app, ada, staging) = prepared().await;
     let invented = format!("t={},h={},v1={}", app.clock.now().0, "ab".repeat(32), "cd".repeat(32));
     let mut unauthenticated = Vec::new();
     for _ in 0..16 {
         let mut stream = connect(&app.base).await;
-        // The first byte of a body that never comes.
+        // The first byte of a body that is never sent.
         let head = head(&invented, LARGEST).replace("expect: 100-continue\r\n", "");
         stream.write_all(format!("{head}x").as_bytes()).await.unwrap();
         let answer = read_answer(&mut stream).await;
-        assert!(answer.starts_with("HTTP/1.1 404"), "answered although the body is not there: {answer}");
+        assert!(answer.starts_with("HTTP/1.1 404"), "no response before the body: {answer}");
         unauthenticated.push(stream);
     }
     assert_eq!(app.state().front.internal.free(), (16, 4));
@@ -76,7 +76,7 @@ async fn slow_strangers_with_invented_signatures_hold_nothing_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_without_a_hash_hold_up_only_those_without_a_hash() {
+async fn clients_without_a_body_hash_block_only_each_other() {
     let (app, ada, staging) = prepared().await;
     let invented = format!("t={},v1={}", app.clock.now().0, "cd".repeat(32));
     let mut unauthenticated = Vec::new();
@@ -89,11 +89,11 @@ async fn strangers_without_a_hash_hold_up_only_those_without_a_hash() {
     assert_eq!(app.state().front.internal.free(), (16, 0));
     let client = app.anonymous();
     client.send(batch(&client, app.clock.now(), &[one(&staging, 1)])).await.assert(200);
-    // A snapshot has no body, so that an older edge still finds it.
+    // A snapshot request has no body, so an older edge is still served.
     let path = format!("/internal/v1/snapshots/{staging}");
     let (_, without) = signatures(&app, "GET", &path, "");
     client.send(client.request(Method::GET, &path).header("x-updraft-signature", without)).await.assert(200);
-    // A batch of an older edge has its turn once one of them has gone.
+    // A batch from an older edge is served once one of them disconnects.
     let body = json!({ "reports": [one(&staging, 2)] }).to_string();
     let (_, without) = signatures(&app, "POST", BATCHES, &body);
     let mut older = connect(&app.base).await;
@@ -107,7 +107,7 @@ async fn strangers_without_a_hash_hold_up_only_those_without_a_hash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_than_sixteen_verified_bodies_are_read_at_once() {
+async fn at_most_sixteen_verified_bodies_are_read_concurrently() {
     let (app, ada, staging) = prepared().await;
     let mut reading = Vec::new();
     for number in 0..17 {
@@ -131,11 +131,11 @@ async fn no_more_than_sixteen_verified_bodies_are_read_at_once() {
     last.write_all(body.as_bytes()).await.unwrap();
     assert!(read_answer(&mut last).await.starts_with("HTTP/1.1 200"));
     assert_eq!(ada.metrics("demo", "Staging").await, installed(17));
-    until("every turn is given back", async || (app.state().front.internal.free() == (16, 4)).then_some(())).await;
+    until("every slot is released", async || (app.state().front.internal.free() == (16, 4)).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_is_the_one_that_was_signed() {
+async fn a_body_that_differs_from_the_signed_one_is_refused() {
     let (app, ada, staging) = prepared().await;
     let (body, other) = (json!({ "reports": [one(&staging, 1)] }).to_string(), json!({ "reports": [one(&staging, 2)] }).to_string());
     let (with, without) = signatures(&app, "POST", BATCHES, &body);
@@ -155,7 +155,7 @@ async fn a_body_is_the_one_that_was_signed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_internal_shows_itself_to_strangers() {
+async fn internal_paths_are_indistinguishable_from_absent_ones() {
     let (app, _, staging) = prepared().await;
     let client = app.anonymous();
     let absent = client.get("/internal/nothing").await.refused(404);
@@ -174,7 +174,7 @@ async fn nothing_internal_shows_itself_to_strangers() {
         }
         client.send(client.request(Method::HEAD, path)).await.assert_status(404);
     }
-    // Nor by its bound on bodies, whether the length is said or not.
+    // Nor by the body limit, with or without Content-Length.
     let invented = format!("t={},h={},v1={}", app.clock.now().0, "ab".repeat(32), "cd".repeat(32));
     let older = format!("t={},v1={}", app.clock.now().0, "cd".repeat(32));
     for signature in [None, Some(&invented), Some(&older)] {
@@ -185,7 +185,7 @@ async fn nothing_internal_shows_itself_to_strangers() {
         };
         assert_eq!(client.send(call).await.refused(404), absent, "{signature:?}");
     }
-    // A signed caller is told what it did wrong.
+    // A signed caller gets a specific error.
     let (with, _) = signatures(&app, "PUT", BATCHES, "");
     let answer = client.send(client.request(Method::PUT, BATCHES).header("x-updraft-signature", with)).await;
     answer.refused(405);

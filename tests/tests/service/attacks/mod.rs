@@ -1,4 +1,4 @@
-//! Attacks that were carried out once, each as it was described, and what meets them now. One file for each thing that was attacked.
+//! Regression tests for known attacks, each as it was reported. One file per target.
 
 mod enumeration;
 mod files;

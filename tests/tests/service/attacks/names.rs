@@ -1,5 +1,5 @@
-//! A stranger who wants a name: to be what somebody's bare name means, so that the victim's pipeline uploads into the stranger's app; or to fill an account
-//! with what it never asked for.
+//! Capturing bare names: a stranger tries to make a victim's bare name resolve to the stranger's app, so that the victim's pipeline uploads into it,
+//! or tries to fill an account with unwanted apps.
 
 use reqwest::Method;
 use serde_json::json;
@@ -8,7 +8,7 @@ use tests::{Answer, Client, Options, TestApp};
 
 use crate::v1::apps::{accept, add, meaning, names, release, roles, transfer};
 
-/// What a pipeline does that knows a bare name only: it uploads, and creates the app when there is none.
+/// A pipeline that only knows a bare name: it uploads, and creates the app if it does not exist.
 async fn pipeline(client: &Client, app: &str, content: &str) -> Answer {
     let uploaded = release(client, app, "Staging", content).await;
     if uploaded.status.as_u16() != 404 {
@@ -18,26 +18,26 @@ async fn pipeline(client: &Client, app: &str, content: &str) -> Answer {
     release(client, app, "Staging", content).await
 }
 
-/// How many releases an app's Staging has.
+/// The number of releases in an app's Staging.
 async fn releases(client: &Client, app: &str) -> usize {
     let history = client.get(&format!("/v1/apps/{app}/deployments/Staging/history")).await.assert(200);
     history["history"].as_array().unwrap().len()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn being_added_to_an_app_neither_takes_a_name_nor_keeps_anybody_from_it() {
+async fn being_added_to_an_app_neither_takes_nor_blocks_a_bare_name() {
     let app = TestApp::spawn().await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     eve.create_app("demo").await;
     add(&eve, "demo", "ada", "Developer").await;
     assert_eq!(names(&ada).await, ["eve@example.com:demo"]);
     let before = meaning(&eve, "demo").await;
-    // The victim creates its app, and the name is that app's.
+    // The victim creates an app, which takes the name.
     ada.create_app("demo").await;
     release(&ada, "demo", "Staging", "secret").await.assert(201);
     assert_eq!((releases(&ada, "demo").await, releases(&eve, "demo").await), (1, 0));
     assert_eq!(names(&ada).await, ["demo", "eve@example.com:demo"]);
-    // Nor does it when the stranger's is accepted.
+    // Accepting the stranger's app does not change this.
     accept(&ada, "eve@example.com:demo", json!({})).await.assert(200);
     release(&ada, "demo", "Staging", "more").await.assert(201);
     assert_eq!((releases(&ada, "demo").await, releases(&eve, "demo").await), (2, 0));
@@ -45,7 +45,7 @@ async fn being_added_to_an_app_neither_takes_a_name_nor_keeps_anybody_from_it() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_was_renamed_or_deleted_away_is_not_captured() {
+async fn a_name_freed_by_rename_or_deletion_is_not_captured() {
     let app = TestApp::spawn().await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     for name in ["renamed", "deleted"] {
@@ -58,14 +58,14 @@ async fn a_name_that_was_renamed_or_deleted_away_is_not_captured() {
         eve.create_app(name).await;
         add(&eve, name, "ada", "Developer").await;
         assert_eq!(meaning(&ada, name).await, None, "{name}");
-        // What still uses the name finds nothing, creates its app again, and uploads there.
+        // A client that still uses the name finds no app, creates it again, and uploads there.
         pipeline(&ada, name, "secret").await.assert(201);
         assert_eq!((releases(&ada, name).await, releases(&eve, name).await), (1, 0), "{name}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_name_of_an_accepted_app_is_not_captured_when_that_goes() {
+async fn the_name_of_a_removed_accepted_app_is_not_captured() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
     for name in ["renamed", "deleted", "left", "removed"] {
@@ -77,7 +77,7 @@ async fn the_name_of_an_accepted_app_is_not_captured_when_that_goes() {
         assert_eq!(meaning(&ada, name).await, meaning(&bob, name).await, "{name}");
     }
     bob.patch("/v1/apps/renamed", json!({ "name": "first" })).await.assert(200);
-    // A name that the account has by a rename is one that it uses, too.
+    // A name acquired by a rename is also in use.
     assert_eq!(meaning(&ada, "first").await, meaning(&bob, "first").await);
     bob.patch("/v1/apps/first", json!({ "name": "second" })).await.assert(200);
     eve.create_app("first").await;
@@ -92,7 +92,7 @@ async fn the_name_of_an_accepted_app_is_not_captured_when_that_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_accepted_app_captures_nothing_by_a_new_name() {
+async fn renaming_an_accepted_app_captures_no_name() {
     let app = TestApp::spawn().await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     eve.create_app("tool").await;
@@ -103,17 +103,17 @@ async fn an_accepted_app_captures_nothing_by_a_new_name() {
     eve.patch("/v1/apps/tool", json!({ "name": "demo" })).await.assert(200);
     assert_eq!(meaning(&ada, "demo").await, own);
     ada.delete("/v1/apps/demo").await.assert_status(204);
-    assert_eq!(meaning(&ada, "demo").await, None, "it has to be accepted by this name");
+    assert_eq!(meaning(&ada, "demo").await, None, "it must be accepted under this name");
     assert_eq!(names(&ada).await, ["eve@example.com:demo"]);
     accept(&ada, "eve@example.com:demo", json!({})).await.assert(200);
     assert_eq!(meaning(&ada, "demo").await, meaning(&eve, "demo").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_accepted_app_takes_no_name_that_means_another_shared_app() {
+async fn an_accepted_app_cannot_take_the_name_of_another_shared_app() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
-    // Ada never accepted Bob's, since its bare name works: it is the only one.
+    // Ada never accepted Bob's app, since its bare name works: it is unambiguous.
     bob.create_app("shop").await;
     add(&bob, "shop", "ada", "Developer").await;
     let shop = meaning(&bob, "shop").await;
@@ -123,13 +123,13 @@ async fn an_accepted_app_takes_no_name_that_means_another_shared_app() {
     accept(&ada, "tool", json!({})).await.assert(200);
     eve.patch("/v1/apps/tool", json!({ "name": "shop" })).await.assert(200);
     let meant = meaning(&ada, "shop").await;
-    assert!(meant != meaning(&eve, "shop").await, "a rename has taken a name that was in use");
+    assert!(meant != meaning(&eve, "shop").await, "a rename took a name that was in use");
     accept(&ada, "bob@example.com:shop", json!({})).await.assert(200);
     assert_eq!(meaning(&ada, "shop").await, shop);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_name_of_the_only_share_that_a_change_was_made_by_is_not_captured() {
+async fn a_bare_name_used_for_a_shared_app_is_not_captured() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
     for name in ["renamed", "deleted", "removed"] {
@@ -150,7 +150,7 @@ async fn the_name_of_the_only_share_that_a_change_was_made_by_is_not_captured() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn taking_away_what_a_name_means_gives_it_to_no_other_app() {
+async fn removing_an_app_does_not_give_its_name_to_another_app() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
     ada.create_app("own").await;
@@ -173,12 +173,12 @@ async fn taking_away_what_a_name_means_gives_it_to_no_other_app() {
     bob.delete("/v1/apps/removed/collaborators/ada@example.com").await.assert_status(204);
     for name in ["own", "renamed", "deleted", "removed"] {
         release(&ada, name, "Staging", "secret").await.refused(404);
-        // Ada may say that it is to have the name.
+        // Ada can give it the name explicitly.
         let long = format!("eve@example.com:{name}");
         accept(&ada, &long, json!({})).await.assert(200);
         assert_eq!(meaning(&ada, name).await, meaning(&ada, &long).await, "{name}");
     }
-    // What she does herself is hers to decide.
+    // Her own changes are her decision.
     ada.create_app("mine").await;
     eve.create_app("mine").await;
     add(&eve, "mine", "ada", "Developer").await;
@@ -188,14 +188,14 @@ async fn taking_away_what_a_name_means_gives_it_to_no_other_app() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transfer_is_taken_back_by_its_sender_whatever_role_the_receiver_gave_it() {
+async fn the_sender_can_cancel_a_transfer_with_any_role() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let (ada, eve) = (app.log_in("ada").await, app.sign_up("eve").await);
     ada.create_app("gift").await;
     transfer(&ada, "gift", "eve").await.assert(201);
     eve.patch("/v1/apps/ada@example.com:gift/collaborators/ada@example.com", json!({ "permission": "Viewer" })).await.assert(200);
-    // Who cannot give it on learns nothing about addresses.
+    // A user who cannot transfer it learns nothing about addresses.
     for address in ["ada2", "eve"] {
         assert!(transfer(&eve, "ada@example.com:gift", address).await.refused(409).contains("accept it before"));
     }
@@ -206,7 +206,7 @@ async fn a_transfer_is_taken_back_by_its_sender_whatever_role_the_receiver_gave_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_admin_uses_up_nobody_elses_deployments_of_a_day() {
+async fn an_admin_cannot_exhaust_another_users_daily_deployment_limit() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MANAGEMENT_API", "10000/1m").with("LIMIT_DEPLOYMENTS", "1000")).await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     ada.create_app("demo").await;
@@ -220,7 +220,7 @@ async fn an_admin_uses_up_nobody_elses_deployments_of_a_day() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transfer_gives_its_receiver_no_bare_name_and_takes_none() {
+async fn a_transfer_neither_gives_nor_takes_a_bare_name() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
     for name in ["shop", "fresh"] {
@@ -237,13 +237,13 @@ async fn a_transfer_gives_its_receiver_no_bare_name_and_takes_none() {
         transfer(sender, name, "ada").await.assert(201);
     }
     assert_eq!([meaning(&ada, "shop").await, meaning(&ada, "fresh").await, meaning(&ada, "given").await], before);
-    // Accepted, it has its name.
+    // Once accepted, it has its name.
     accept(&ada, "eve@example.com:fresh", json!({})).await.assert(200);
     assert_eq!(meaning(&ada, "fresh").await, meaning(&eve, "fresh").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_app_has_an_owner_whatever_happens_while_its_receiver_deletes_the_account() {
+async fn an_app_keeps_an_owner_while_its_receiver_deletes_the_account() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_COLLABORATORS", "1000/1h")).await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     for number in 0..6 {
@@ -260,7 +260,7 @@ async fn an_app_has_an_owner_whatever_happens_while_its_receiver_deletes_the_acc
             eve.patch(&role, json!({ "permission": "Viewer" })),
             bob.post(&acceptance, json!({}))
         );
-        // Accepted first, the app has its receiver's name.
+        // If it was accepted first, the app has the receiver's name.
         for (answer, statuses) in [(&deleted, &[204, 409][..]), (&changed, &[200, 404, 409]), (&accepted, &[200, 401, 404])] {
             assert!(statuses.contains(&answer.status.as_u16()), "{}", answer.text());
         }
@@ -271,7 +271,7 @@ async fn an_app_has_an_owner_whatever_happens_while_its_receiver_deletes_the_acc
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_admin_does_not_name_an_app_so_that_it_stands_in_for_another_of_its_owner() {
+async fn an_admin_cannot_rename_an_app_to_replace_another_app_of_its_owner() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
     ada.create_app("harmless").await;
@@ -290,12 +290,12 @@ async fn an_admin_does_not_name_an_app_so_that_it_stands_in_for_another_of_its_o
         assert!(said.contains("ask the owner"), "{said}");
     }
     assert_eq!([meaning(&ada, "shared").await, meaning(&ada, "accepted").await], before);
-    // What its owner decides is its owner's affair.
+    // The owner can do so with their own apps.
     ada.patch("/v1/apps/harmless", json!({ "name": "gone" })).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_strangers_who_share_one_name_neither_has_it() {
+async fn a_bare_name_shared_by_two_strangers_is_ambiguous() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
     for owner in [&bob, &eve] {
@@ -307,14 +307,14 @@ async fn of_two_strangers_who_share_one_name_neither_has_it() {
     accept(&ada, "demo", json!({})).await.refused(404);
     accept(&ada, "bob@example.com:demo", json!({})).await.assert(200);
     assert_eq!(meaning(&ada, "demo").await, meaning(&bob, "demo").await);
-    // The one that is accepted later is the later one.
+    // The app accepted later comes second.
     accept(&ada, "eve@example.com:demo", json!({})).await.assert(200);
     assert_eq!(meaning(&ada, "demo").await, meaning(&bob, "demo").await);
     assert_eq!(names(&ada).await, ["demo", "eve@example.com:demo"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unwanted_transfer_keeps_nobody_from_deleting_the_account() {
+async fn an_unwanted_transfer_does_not_block_deleting_the_account() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let (ada, eve) = (app.log_in("ada").await, app.sign_up("eve").await);
@@ -324,7 +324,7 @@ async fn an_unwanted_transfer_keeps_nobody_from_deleting_the_account() {
     }
     let rows = app.audit_rows().await;
     ada.delete_with("/v1/account", json!({ "password": PASSWORD })).await.assert_status(204);
-    // The account's end, and for each app that another one owns it.
+    // One row for the deleted account, and one for each app with a new owner.
     assert_eq!(app.audit_rows().await, rows + 3);
     for name in ["one", "two"] {
         assert_eq!(roles(&eve, name).await, json!({ "eve": "Owner" }), "the sender is the owner again");
@@ -335,7 +335,7 @@ async fn an_unwanted_transfer_keeps_nobody_from_deleting_the_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_transfers_an_app_cannot_slip_away_from_it() {
+async fn a_sender_cannot_abandon_an_app_in_a_pending_transfer() {
     let app = TestApp::spawn().await;
     app.register("eve").await;
     let (ada, eve) = (app.sign_up("ada").await, app.log_in("eve").await);
@@ -354,7 +354,7 @@ async fn whoever_transfers_an_app_cannot_slip_away_from_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transfer_squats_on_no_name_no_quota_and_no_key() {
+async fn a_pending_transfer_takes_no_name_quota_or_key_of_the_receiver() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_APPS", "2")).await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     for name in ["demo", "shop"] {
@@ -362,7 +362,7 @@ async fn a_transfer_squats_on_no_name_no_quota_and_no_key() {
         eve.delete(&format!("/v1/apps/{name}/deployments/Production")).await.assert_status(204);
         transfer(&eve, name, "ada").await.assert(201);
     }
-    // They fill the sender's quota, and none of the receiver's.
+    // They count toward the sender's quota, not the receiver's.
     assert!(eve.post("/v1/apps", json!({ "name": "third" })).await.refused(409).contains("2 apps per account"));
     pipeline(&ada, "own", "secret").await.assert(201);
     ada.create_app("demo").await;
@@ -370,7 +370,7 @@ async fn a_transfer_squats_on_no_name_no_quota_and_no_key() {
     let keys = "SELECT DISTINCT o.email FROM deployment_keys k JOIN apps a ON a.id = k.app_id JOIN accounts o ON o.id = k.account_id \
         JOIN collaborators c ON c.app_id = a.id JOIN accounts e ON e.id = c.account_id WHERE e.email = $1";
     assert_eq!(app.texts(keys, &["eve@example.com"]).await, ["eve@example.com"]);
-    // The victim's own app of that name stands against it, and a quota.
+    // The victim's own app with that name prevents it, and so does the quota.
     let said = accept(&ada, "eve@example.com:demo", json!({})).await.refused(409);
     assert!(said.contains("another name"), "{said}");
     assert!(accept(&ada, "eve@example.com:shop", json!({})).await.refused(409).contains("2 apps per account"));
@@ -384,7 +384,7 @@ async fn a_transfer_squats_on_no_name_no_quota_and_no_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_who_add_somebody_over_and_over_send_ten_mails_a_day_at_most() {
+async fn repeated_invitations_send_at_most_ten_mails_a_day() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let told = async || app.mails_to("ada@example.com").await.len();
@@ -392,7 +392,7 @@ async fn strangers_who_add_somebody_over_and_over_send_ten_mails_a_day_at_most()
         let stranger = app.sign_up(&format!("stranger{number}")).await;
         for name in ["one", "two", "three", "four"] {
             stranger.create_app(name).await;
-            // Each way to reach out counts.
+            // Every kind of invitation counts.
             if name == "four" {
                 transfer(&stranger, name, "ada").await.assert(201);
             } else {
@@ -410,7 +410,7 @@ async fn strangers_who_add_somebody_over_and_over_send_ten_mails_a_day_at_most()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_knows_bare_names_only_works_with_its_own_with_accepted_and_with_the_only_shared_app() {
+async fn bare_names_work_for_own_accepted_and_unambiguous_shared_apps() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("own").await;
@@ -434,11 +434,11 @@ async fn a_client_that_knows_bare_names_only_works_with_its_own_with_accepted_an
         }
     }
     assert_eq!(names(&ada).await, ["accepted", "own", "bob@example.com:shared"]);
-    // And every name of the list leads to its app.
+    // Every listed name resolves to its app.
     for name in names(&ada).await {
         assert_eq!(releases(&ada, &name).await, 3, "{name}");
     }
-    // To look at it, to use it and to name it in full accept nothing.
+    // Reading it, using it and using its qualified name do not accept it.
     assert!(ada.send(ada.request(Method::GET, "/v1/apps/bob@example.com:shared")).await.status.is_success());
     assert_eq!(names(&ada).await[2], "bob@example.com:shared");
 }

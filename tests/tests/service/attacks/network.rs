@@ -1,4 +1,4 @@
-//! Connections that only cost: slow heads, idle ones, bodies that stand still, too many of them, HTTP/2 where nobody asked for it.
+//! Resource exhaustion by connections: slow heads, idle connections, stalled bodies, too many connections, unrequested HTTP/2.
 
 use serde_json::json;
 use shared::signature::{Secrets, sign_address};
@@ -11,10 +11,10 @@ use tests::{Options, TestApp};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-/// A whole request that keeps its connection.
+/// A complete request that keeps the connection open.
 const LIVE: &[u8] = b"GET /v1/health?live HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
-/// The head of a request whose body is asked for as soon as somebody reads it.
+/// The head of a request whose body is requested once the server reads it.
 const WAITING: &[u8] =
     b"POST /v1/auth/login HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 20\r\nexpect: 100-continue\r\n\r\n";
 
@@ -24,7 +24,7 @@ async fn served(stream: &mut TcpStream) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// Makes a connection busy: its request waits for the client, and the server says so.
+/// Makes a connection busy: the server waits for the body of its request.
 async fn occupy(stream: &mut TcpStream) {
     stream.write_all(WAITING).await.unwrap();
     let mut said = [0; 25];
@@ -32,7 +32,7 @@ async fn occupy(stream: &mut TcpStream) {
     assert_eq!(&said, b"HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-/// Whether a connection is served, rather than closed at once.
+/// Whether a connection is served rather than closed at once.
 async fn is_taken(stream: &mut TcpStream) -> bool {
     if stream.write_all(LIVE).await.is_err() {
         return false;
@@ -42,7 +42,7 @@ async fn is_taken(stream: &mut TcpStream) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_never_ends_is_given_up() {
+async fn an_endless_request_head_times_out() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_REQUEST_HEAD", "50ms")).await;
     let mut fresh = connect(&app.base).await;
     let mut used = connect(&app.base).await;
@@ -55,7 +55,7 @@ async fn a_head_that_never_ends_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_leaves_in_one_piece() {
+async fn a_response_is_sent_in_one_write() {
     let app = TestApp::spawn().await;
     let mut stream = connect(&app.base).await;
     for (method, path, status) in [("GET", "/v1/health?live", 200), ("PUT", "/v1/health", 405), ("GET", "/v1/nowhere", 404)] {
@@ -64,7 +64,7 @@ async fn an_answer_leaves_in_one_piece() {
         let length = tokio::io::AsyncReadExt::read(&mut stream, &mut first).await.unwrap();
         let first = String::from_utf8_lossy(&first[..length]);
         assert!(first.starts_with(&format!("HTTP/1.1 {status}")), "{first}");
-        // A body that came after it would wait for the client's word that the head has come: 40 ms for each refusal.
+        // A body in a second packet would wait for the client's delayed ACK: 40 ms for each refusal.
         assert!(first.ends_with('}'), "the body is missing: {first}");
     }
 }
@@ -81,25 +81,25 @@ async fn an_idle_connection_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_nobody_takes_is_given_up() {
+async fn a_response_that_nobody_reads_times_out() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_CONNECTION_IDLE", "500ms")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
-    // More than the buffers of both sides take.
+    // More than the buffers of both sides hold.
     let bundle = vec![b'x'; 24 << 20];
     let made = ada.upload("demo", "Staging", &bundle, json!({ "appVersion": "1.0.0" })).await.assert(201);
     let url = made["package"]["blobUrl"].as_str().unwrap().to_owned();
     let path = url.strip_prefix(&app.base).unwrap();
     let mut stream = connect(&app.base).await;
     stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).await.unwrap();
-    // Nothing is read before the server has let the connection go, with the file that it had open.
-    until("the download is given up", async || (app.state().front.connections.count() == 0).then_some(())).await;
+    // Nothing is read before the server has closed the connection and the file.
+    until("the download to time out", async || (app.state().front.connections.count() == 0).then_some(())).await;
     let received = until_closed(&mut stream).await;
     assert!(received.len() < bundle.len(), "{} bytes came", received.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_stands_still_is_given_up() {
+async fn a_stalled_body_times_out() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "50ms")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -113,7 +113,7 @@ async fn a_body_that_stands_still_is_given_up() {
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
 }
 
-/// The head of a request that claims, by this signature, to come from the edge.
+/// The head of a request that claims, with this signature, to come from the edge.
 fn forwarded(path: &str, signature: &str) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\nx-updraft-client-address: 198.51.100.9\r\n\
@@ -122,18 +122,18 @@ fn forwarded(path: &str, signature: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invented_signature_of_the_edge_buys_no_long_reading() {
+async fn a_forged_edge_signature_does_not_extend_timeouts() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "1h")).await;
-    // A body is read for a minute before an edge is refused: these together would take longer than a test may.
+    // A body is read for a minute before an edge is refused. In sequence these would exceed the test's timeout.
     let mut unauthenticated = Vec::new();
     for _ in 0..4 {
         let mut stream = connect(&app.base).await;
         stream.write_all(format!("{}x", forwarded("/v1/nowhere", "t=1,v1=00")).as_bytes()).await.unwrap();
         let answer = read_answer(&mut stream).await;
-        assert!(answer.starts_with("HTTP/1.1 400 "), "answered although the body is not there: {answer}");
+        assert!(answer.starts_with("HTTP/1.1 400 "), "no response before the body: {answer}");
         unauthenticated.push(stream);
     }
-    // What the edge has signed is read to its end, so that the edge's own client gets the answer.
+    // A body signed by the edge is read to its end, so that the edge's client gets the response.
     let signature = sign_address(&Secrets::parse(EDGE_SECRET).unwrap(), "POST", "/v1/nowhere", app.clock.now(), "198.51.100.9");
     let mut edge = connect(&app.base).await;
     edge.write_all(format!("{}{}", forwarded("/v1/nowhere", &signature), "x".repeat(1_000)).as_bytes()).await.unwrap();
@@ -143,8 +143,8 @@ async fn an_invented_signature_of_the_edge_buys_no_long_reading() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http2_is_not_spoken_unless_it_is_asked_for() {
-    // The preface, and an empty frame of settings.
+async fn http2_is_not_used_unless_enabled() {
+    // The preface, and an empty SETTINGS frame.
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     let app = TestApp::spawn().await;
     let mut stream = connect(&app.base).await;
@@ -157,12 +157,12 @@ async fn http2_is_not_spoken_unless_it_is_asked_for() {
     stream.write_all(preface).await.unwrap();
     let mut frame = [0; 9];
     tokio::io::AsyncReadExt::read_exact(&mut stream, &mut frame).await.unwrap();
-    assert_eq!(frame[3], 4, "settings come back: {frame:?}");
+    assert_eq!(frame[3], 4, "the server sends SETTINGS: {frame:?}");
     served(&mut connect(&app.base).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_connection_takes_the_place_of_the_longest_idle() {
+async fn a_new_connection_evicts_the_longest_idle_one() {
     let app = TestApp::spawn_with(Options::default().with("MAX_CONNECTIONS", "3")).await;
     let mut streams = Vec::new();
     for _ in 0..3 {
@@ -170,7 +170,7 @@ async fn a_new_connection_takes_the_place_of_the_longest_idle() {
         served(&mut stream).await;
         streams.push(stream);
     }
-    // The first is no longer the one that has been idle for longest.
+    // The first connection is no longer the longest idle one.
     served(&mut streams[0]).await;
     let mut fourth = connect(&app.base).await;
     served(&mut fourth).await;
@@ -182,7 +182,7 @@ async fn a_new_connection_takes_the_place_of_the_longest_idle() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_nobody_is_idle_a_new_connection_is_refused_and_nobody_under_way_is_closed() {
+async fn without_idle_connections_a_new_one_is_refused_and_busy_ones_stay() {
     let app = TestApp::spawn_with(Options::default().with("MAX_CONNECTIONS", "3")).await;
     let mut busy = Vec::new();
     for _ in 0..3 {
@@ -194,7 +194,7 @@ async fn where_nobody_is_idle_a_new_connection_is_refused_and_nobody_under_way_i
     let mut first = busy.remove(0);
     first.write_all(b"{\"email\":1}         ").await.unwrap();
     assert!(read_answer(&mut first).await.starts_with("HTTP/1.1 400"));
-    // It is idle now, and makes room.
+    // It is idle now and can be evicted.
     assert!(is_taken(&mut connect(&app.base).await).await);
     for stream in &mut busy {
         stream.write_all(b"{\"email\":1}         ").await.unwrap();
@@ -202,7 +202,7 @@ async fn where_nobody_is_idle_a_new_connection_is_refused_and_nobody_under_way_i
     }
 }
 
-/// A server that takes two connections of an address, with both of 127.0.0.9's taken.
+/// A server that allows two connections per address; 127.0.0.9 has used both.
 async fn crowded() -> (TestApp, Vec<TcpStream>) {
     let options = Options { is_elsewhere: true, ..Options::default() };
     let app = TestApp::spawn_with(options.with("LIMIT_CONNECTIONS_ADDRESS", "2").with("TRUSTED_PROXIES", "203.0.113.8")).await;
@@ -216,10 +216,10 @@ async fn crowded() -> (TestApp, Vec<TcpStream>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_takes_no_more_than_its_share() {
+async fn one_address_is_limited_to_its_share_of_connections() {
     let (app, busy) = crowded().await;
     assert!(!is_taken(&mut connect_from(&app.base, 9).await).await);
-    // Others are served, and proxies have as many as they need.
+    // Others are served, and trusted proxies are not limited.
     assert!(is_taken(&mut connect_from(&app.base, 10).await).await);
     let mut proxied = Vec::new();
     for _ in 0..3 {
@@ -228,11 +228,11 @@ async fn one_address_takes_no_more_than_its_share() {
         proxied.push(stream);
     }
     drop(busy);
-    until("the places are given back", async || is_taken(&mut connect_from(&app.base, 9).await).await.then_some(())).await;
+    until("the connections are released", async || is_taken(&mut connect_from(&app.base, 9).await).await.then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edge_has_as_many_connections_as_it_needs_for_ten_minutes_after_it_signed_something() {
+async fn a_signed_call_exempts_an_edge_from_connection_limits_for_ten_minutes() {
     let (app, _busy) = crowded().await;
     assert!(!is_taken(&mut connect_from(&app.base, 9).await).await);
     let client = app.anonymous();
@@ -240,7 +240,7 @@ async fn an_edge_has_as_many_connections_as_it_needs_for_ten_minutes_after_it_si
     let mut other = connect_from(&app.base, 7).await;
     other.write_all(&[head, body].concat()).await.unwrap();
     assert!(until_closed(&mut other).await.starts_with("HTTP/1.1 200"));
-    assert!(!is_taken(&mut connect_from(&app.base, 9).await).await, "it speaks for its own address");
+    assert!(!is_taken(&mut connect_from(&app.base, 9).await).await, "an edge is exempt only for its own address");
     let mut many = Vec::new();
     for _ in 0..4 {
         let mut stream = connect_from(&app.base, 7).await;
@@ -248,7 +248,7 @@ async fn an_edge_has_as_many_connections_as_it_needs_for_ten_minutes_after_it_si
         many.push(stream);
     }
     app.clock.advance(10 * 60_000);
-    // Those were not counted; from now on they are.
+    // Those were not counted; new ones are.
     for _ in 0..2 {
         let mut stream = connect_from(&app.base, 7).await;
         occupy(&mut stream).await;
@@ -258,7 +258,7 @@ async fn an_edge_has_as_many_connections_as_it_needs_for_ten_minutes_after_it_si
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn idle_connections_do_not_use_up_what_the_process_may_open() {
+async fn idle_connections_do_not_exhaust_file_descriptors() {
     let mut app = TestApp::spawn().await;
     app.stop().await;
     let serving = Serving::start_within(128, &app.settings()).await;
@@ -273,7 +273,7 @@ async fn idle_connections_do_not_use_up_what_the_process_may_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_request_is_refused_with_the_headers_of_all() {
+async fn a_malformed_request_is_refused_with_the_standard_headers() {
     let app = TestApp::spawn().await;
     let long_path = format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", "x".repeat(70_000));
     let long_head = format!("GET / HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "x".repeat(300_000));
@@ -283,9 +283,9 @@ async fn what_is_no_request_is_refused_with_the_headers_of_all() {
         [("\x01\x02garbage\r\n\r\n", [400, 400]), (&long_path, [414, 431]), (&long_head, [431, 431]), (&many, [431, 431])]
     {
         let mut stream = connect(&app.base).await;
-        // After a request that was one: that answer is not this one.
+        // Sent after a valid request, so that its response cannot be confused with this one.
         served(&mut stream).await;
-        // It may be refused, and closed, before all is sent.
+        // The server may refuse and close before everything is sent.
         drop(stream.write_all(request.as_bytes()).await);
         let answer = until_closed(&mut stream).await;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{statuses:?}: {answer:?}"));

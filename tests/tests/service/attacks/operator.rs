@@ -1,4 +1,4 @@
-//! An account that was taken over: what the operator can do about it, by the commands of the program.
+//! A compromised account: what the operator can do about it with the CLI of the service.
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
@@ -15,7 +15,7 @@ async fn operate(app: &TestApp, arguments: &[&str]) -> Ended {
     program::run(&app.settings(), &all).await
 }
 
-/// The same, and it succeeds with one audit row of this name and one mail with this subject. Gives what it said and the mail's text.
+/// The same, expecting success with one audit row of this action and one mail with this subject. Returns the output and the mail's text.
 async fn done(app: &TestApp, arguments: &[&str], action: &str, subject: &str) -> (String, String) {
     let (rows, mails) = (app.audit_rows().await, app.mails_to(EMAIL).await.len());
     let done = operate(app, arguments).await;
@@ -23,7 +23,7 @@ async fn done(app: &TestApp, arguments: &[&str], action: &str, subject: &str) ->
     assert!(!done.err.contains("ada@"), "{done:?}");
     let events: Vec<_> = app.audit_since(rows).await.into_iter().map(|event| (event.action, event.credential_kind)).collect();
     assert_eq!(events, [(action.to_owned(), "operator".to_owned())]);
-    // The program has the machine's time, which the server's clock has not reached: its mail is due then.
+    // The program uses the machine's time, which is ahead of the server's clock: the mail is due then.
     app.clock.advance(60_000);
     app.state().mailer.wake();
     let told = app.mails_to(EMAIL).await.split_off(mails);
@@ -40,7 +40,7 @@ async fn refused(app: &TestApp, arguments: &[&str], said: &str) {
     assert_eq!(app.audit_rows().await, rows);
 }
 
-/// A client for each kind of credential of Ada's.
+/// A client for each kind of credential of Ada.
 async fn credentials(app: &TestApp) -> Vec<Client> {
     let mut all = vec![app.open_session("ada", SessionOrigin::Dashboard).await, app.named_key("ada", "laptop").await];
     all.push(app.api_key("ada", &["read"]).await);
@@ -49,7 +49,7 @@ async fn credentials(app: &TestApp) -> Vec<Client> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_suspended_account_is_closed_to_everybody_who_has_something_of_it_and_opens_again() {
+async fn every_credential_of_a_suspended_account_is_refused_until_it_is_restored() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_passkey("ada").await;
     let bob = app.sign_up("bob").await;
@@ -67,19 +67,19 @@ async fn a_suspended_account_is_closed_to_everybody_who_has_something_of_it_and_
         client.get("/v1/apps").await.refused(401);
     }
     owner.post("/v1/apps", json!({ "name": "other" })).await.refused(401);
-    // The trail says whose credentials they were; the first of a minute stands for all.
+    // Failures are audited with the account; the first in a minute represents the others.
     let failed: Vec<_> = app.audit_since(before).await.into_iter().map(|row| (row.action, row.object_id, row.details)).collect();
     let details = json!({ "outcome": "suspended" }).to_string();
     assert_eq!(failed, [("credential.fail".to_owned(), app.account_of("ada").await.to_string(), details)]);
     pending.recovery(&ada.codes[0]).await.assert_status(401);
-    // Who knows the password learns why; who guesses learns nothing, and is counted.
+    // With the password, the user learns the reason; a guess reveals nothing and is counted.
     assert_eq!(app.try_log_in("ada", PASSWORD).await.refused(403), "this account is suspended: contact your administrator");
     app.try_log_in("ada", "not the password of anybody").await.refused(401);
     let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
     let response = ada.authenticator.assert(&asked["options"]);
     let body = json!({ "challengeId": asked["challengeId"], "response": response });
     app.anonymous().post("/v1/auth/passkey/verify", body).await.refused(403);
-    // Others go on: collaborators, and devices.
+    // Others are unaffected: collaborators and devices.
     bob.upload("app", "Production", &Bundle::script("by bob").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
     let check = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0");
     assert_eq!(app.anonymous().get(&check).await.assert(200)["update_info"]["label"], "v1");
@@ -95,7 +95,7 @@ async fn a_suspended_account_is_closed_to_everybody_who_has_something_of_it_and_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_suspended_account_is_closed_on_the_dashboard_and_to_clis_that_are_on_their_way() {
+async fn a_suspended_account_is_refused_on_the_dashboard_and_for_pending_cli_requests() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
@@ -110,13 +110,13 @@ async fn a_suspended_account_is_closed_on_the_dashboard_and_to_clis_that_are_on_
     };
 
     done(&app, &["suspend"], "account.suspend", "Your account was suspended").await;
-    // The cookie shows no page, and the form signs nobody in.
+    // The cookie opens no page, and the form does not sign in.
     for page in ["/dashboard", "/dashboard/keys"] {
         reader.open(page).await.is_at("/dashboard/sign-in");
     }
     reader.sign_in(EMAIL, PASSWORD).await.has_status(403).shows("This account is suspended");
     reader.open("/dashboard").await.is_at("/dashboard/sign-in");
-    // Nothing more is approved, and what was no longer works.
+    // Nothing can be approved any more, and existing approvals no longer work.
     session.get(&path(&waiting, "")).await.refused(401);
     session.post(&path(&waiting, "/approve"), json!({})).await.refused(401);
     assert_eq!((exchange(&waiting).await.as_str(), exchange(&approved).await.as_str()), ("authorization_pending", "access_denied"));
@@ -129,7 +129,7 @@ async fn a_suspended_account_is_closed_on_the_dashboard_and_to_clis_that_are_on_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_that_was_refused_for_the_suspension_forgives_no_failed_ones() {
+async fn a_login_refused_by_suspension_does_not_clear_failed_logins() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_LOGIN_ADDRESS", "100/15m").with("LIMIT_LOGIN_STOP", "3/1h")).await;
     app.sign_up("ada").await;
     done(&app, &["suspend"], "account.suspend", "Your account was suspended").await;
@@ -142,7 +142,7 @@ async fn a_login_that_was_refused_for_the_suspension_forgives_no_failed_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_signs_an_account_out_everywhere_and_takes_its_keys_when_asked_to() {
+async fn the_operator_revokes_sessions_and_optionally_keys() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let bob = app.sign_up("bob").await;
@@ -150,7 +150,7 @@ async fn the_operator_signs_an_account_out_everywhere_and_takes_its_keys_when_as
     let (said, text) = done(&app, &["end-sessions"], "account.end_sessions", "You were signed out everywhere").await;
     assert!(said.contains("keys 0") && !text.contains("laptop"), "{said} {text}");
     let statuses = statuses(&all).await;
-    // The session of the dashboard has gone, keys stay, what CLIs have has gone.
+    // The dashboard session and CLI credentials are revoked, keys are kept.
     assert_eq!(statuses, [401, 200, 200, 401, 401, 401]);
 
     let (said, text) = done(&app, &["end-sessions", "--keys"], "account.end_sessions", "You were signed out everywhere").await;
@@ -171,7 +171,7 @@ async fn statuses(clients: &[Client]) -> Vec<u16> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_whom_a_stranger_has_locked_out_is_let_in_by_the_operator() {
+async fn the_operator_unlocks_an_account_locked_by_a_stranger() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_LOGIN_ADDRESS", "100/15m")).await;
     app.sign_up("ada").await;
     for _ in 0..10 {
@@ -184,7 +184,7 @@ async fn an_owner_whom_a_stranger_has_locked_out_is_let_in_by_the_operator() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_that_is_not_there_is_said_to_be_none() {
+async fn an_unknown_account_is_reported() {
     let app = TestApp::spawn().await;
     for command in [&["suspend"][..], &["reinstate"], &["end-sessions"], &["unlock"]] {
         refused(&app, command, "account was not found").await;

@@ -1,4 +1,4 @@
-//! A panic costs one request, or one round of a job, and never the process.
+//! A panic affects one request or one round of a job, never the process.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ fn both_profiles_unwind() {
         let panic = profile.get("panic").and_then(toml::Value::as_str);
         assert!(matches!(panic, None | Some("unwind")), "profile {name}: a panic would end the process");
     }
-    // Nor by flags that every build gets.
+    // Nor through flags that apply to every build.
     let flags = std::fs::read_to_string(paths::root().join(".cargo/config.toml")).unwrap_or_default();
     assert!(!flags.contains("panic"), "{flags}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_handler_that_panics_costs_one_500() {
+async fn a_panicking_handler_causes_one_500() {
     let app = TestApp::spawn().await;
     let boom = async || -> &'static str { panic!("planted") };
     let routes = Router::new().route("/boom", get(boom)).route("/fine", get(async || "fine"));

@@ -1,4 +1,4 @@
-//! A free account that wants to fill the service: each thing that it may have many of has a bound.
+//! A free account that tries to fill the service: everything it can create is limited.
 
 use reqwest::Method;
 use serde_json::json;
@@ -22,12 +22,12 @@ async fn create(client: &Client, app: &str, deployment: &str) -> tests::Answer {
     client.post(&format!("/v1/apps/{app}/deployments"), json!({ "name": deployment })).await
 }
 
-/// Creates a deployment that brings its key.
+/// Creates a deployment with a custom key.
 async fn bring(client: &Client, app: &str, deployment: &str, key: &str) -> tests::Answer {
     client.post(&format!("/v1/apps/{app}/deployments"), json!({ "name": deployment, "key": key })).await
 }
 
-/// Keeps so many keys of deleted deployments for the app that has the key `of`: the prefix and a number from 1.
+/// Retains this many keys of deleted deployments for the app that has the key `of`, named by the prefix and a number from 1.
 async fn keep(app: &TestApp, of: &str, prefix: &str, count: u64) {
     let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < CAST($3 AS BIGINT)) \
         INSERT INTO deployment_keys (deployment_key, account_id, app_id, deployment_id, last_deployment_id, snapshot_version) \
@@ -36,7 +36,7 @@ async fn keep(app: &TestApp, of: &str, prefix: &str, count: u64) {
     assert_eq!(app.change(sql, &[of, prefix, &count.to_string()]).await, count);
 }
 
-/// A bundle of between one and two KiB: bytes that do not shrink in a ZIP. Another mark makes other contents.
+/// A bundle of one to two KiB that a ZIP cannot compress. Each mark gives different contents.
 fn kilobyte(mark: &str) -> Vec<u8> {
     let words: Vec<String> = (0..300_u32).map(|number| format!("{:x}", number.wrapping_mul(2_654_435_761))).collect();
     let bundle = Bundle::script(&format!("{}{mark}", words.concat())).0;
@@ -45,7 +45,7 @@ fn kilobyte(mark: &str) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_owns_so_many_apps_and_is_given_no_more() {
+async fn an_account_cannot_exceed_its_app_limit() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_APPS", "2")).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     for name in ["one", "two"] {
@@ -53,16 +53,16 @@ async fn an_account_owns_so_many_apps_and_is_given_no_more() {
     }
     is_reached(&ada.post("/v1/apps", json!({ "name": "three" })).await, "2 apps per account");
     bob.create_app("three").await;
-    // What is transferred to it counts for the sender until it is accepted.
+    // A pending transfer to it counts toward the sender until accepted.
     bob.post("/v1/apps/three/transfer/ada@example.com", json!({})).await.assert(201);
     is_reached(&ada.post("/v1/apps/bob@example.com:three/collaborators/me/accept", json!({})).await, "2 apps per account");
-    // Somebody else's app is none of its own, and what is deleted makes room.
+    // Another account's app does not count, and deleting one frees its place.
     ada.delete("/v1/apps/one").await.assert_status(204);
     ada.post("/v1/apps", json!({ "name": "four" })).await.assert(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_app_has_so_many_deployments_and_collaborators() {
+async fn an_app_cannot_exceed_its_deployment_and_collaborator_limits() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_DEPLOYMENTS", "3").with("LIMIT_COLLABORATORS_PER_APP", "2")).await;
     let ada = app.sign_up("ada").await;
     for name in ["bob", "eve"] {
@@ -78,22 +78,22 @@ async fn an_app_has_so_many_deployments_and_collaborators() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hundred_deployments_are_created_in_a_day_whatever_is_deleted_meanwhile() {
+async fn deployments_are_limited_to_two_hundred_a_day_even_if_deleted() {
     let log = logged::listen("info");
     let app = TestApp::spawn_with(Options::default().with("LIMIT_DEPLOYMENTS", "1000")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("app").await;
     for number in 2..200 {
         create(&ada, "app", &format!("d{number}")).await.assert_status(201);
-        // A minute's requests are limited, too.
+        // Requests per minute are limited, too.
         app.clock.advance(1_000);
     }
     is_reached(&create(&ada, "app", "more").await, "200 new deployments per account and day");
     ada.delete("/v1/apps/app/deployments/d2").await.assert_status(204);
     is_reached(&create(&ada, "app", "more").await, "200 new deployments per account and day");
-    // The first ones of an app count, too.
+    // The default deployments of a new app count, too.
     is_reached(&ada.post("/v1/apps", json!({ "name": "other" })).await, "200 new deployments per account and day");
-    // Each refusal is one line in the log, as of every limit.
+    // Each refusal logs one line, like every limit.
     let (lines, account) = (traces(&log), app.account_of("ada").await.to_string());
     let lines: Vec<_> = lines.iter().map(|line| (line["event"].as_str(), line["outcome"].as_str(), line["account.id"].as_str())).collect();
     assert_eq!(lines, [(Some("limit"), Some("deployments"), Some(account.as_str())); 3]);
@@ -102,17 +102,17 @@ async fn two_hundred_deployments_are_created_in_a_day_whatever_is_deleted_meanwh
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_thousand_keys_of_deleted_deployments_are_kept_and_can_be_used_again() {
+async fn two_thousand_keys_of_deleted_deployments_are_kept_for_reuse() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("app").await;
     let quota = "2000 keys of deleted deployments per account";
     keep(&app, &staging, "kept-key-of-the-test-", 2_000).await;
     is_reached(&create(&ada, "app", "more").await, quota);
-    // Neither a key that nobody had nor one in use is one of them.
+    // Neither a new key nor one in use is retained.
     is_reached(&bring(&ada, "app", "more", "a-key-that-nobody-had").await, quota);
     is_reached(&bring(&ada, "app", "more", &staging).await, quota);
-    // What the refusal says to do helps, and makes room for one more.
+    // Following the advice in the refusal works, and frees one place.
     bring(&ada, "app", "again", "kept-key-of-the-test-7").await.assert(201);
     assert_eq!(ada.deployment_key("app", "again").await, "kept-key-of-the-test-7");
     create(&ada, "app", "more").await.assert(201);
@@ -124,7 +124,7 @@ async fn two_thousand_keys_of_deleted_deployments_are_kept_and_can_be_used_again
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transfer_brings_no_more_keys_of_deleted_deployments_than_an_account_may_have() {
+async fn a_transfer_cannot_exceed_the_limit_of_deleted_deployment_keys() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let ((_, given), (_, own)) = (ada.create_app("given").await, bob.create_app("own").await);
@@ -133,19 +133,19 @@ async fn a_transfer_brings_no_more_keys_of_deleted_deployments_than_an_account_m
     transfer(&ada, "given", "bob").await.assert(201);
     let accepting = async || accept(&bob, "ada@example.com:given", json!({})).await;
     is_reached(&accepting().await, "2000 keys of deleted deployments per account");
-    // An app without such keys is no matter, and one key less is enough.
+    // An app without such keys does not count, and one key less is sufficient.
     ada.create_app("other").await;
     transfer(&ada, "other", "bob").await.assert(201);
     accept(&bob, "ada@example.com:other", json!({})).await.assert(200);
     bring(&bob, "own", "again", "kept-key-of-bob-1").await.assert(201);
     accepting().await.assert(200);
     is_reached(&create(&bob, "own", "more").await, "2000 keys of deleted deployments per account");
-    // They are the receiver's now.
+    // They belong to the receiver now.
     bring(&bob, "given", "again", "kept-key-of-ada-1").await.assert(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_so_many_named_keys_with_those_that_have_expired() {
+async fn expired_keys_count_toward_the_access_key_limit() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_ACCESS_KEYS", "3")).await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -159,7 +159,7 @@ async fn an_account_has_so_many_named_keys_with_those_that_have_expired() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_bundles_of_an_accounts_apps_take_so_many_bytes_together() {
+async fn the_storage_quota_covers_all_apps_of_an_account() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2KiB")).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     for name in ["one", "two"] {
@@ -190,11 +190,11 @@ fn head(client: &Client, framing: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_beyond_the_quota_is_refused_before_it_takes_any_room() {
+async fn an_upload_beyond_the_quota_is_refused_before_it_is_stored() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2MiB")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("app").await;
-    // Nothing comes after the head: a client that reads on gets no whole body.
+    // Nothing follows the head: the body stays incomplete.
     let refused = async |framing: &str| {
         let before = app.remains().await;
         let answer = answer(&app.base, head(&ada, framing).as_bytes()).await;
@@ -210,7 +210,7 @@ async fn an_upload_beyond_the_quota_is_refused_before_it_takes_any_room() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_no_more_uploads_under_way_than_it_may() {
+async fn concurrent_uploads_of_an_account_are_limited() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "1h").with("LIMIT_UPLOADS_AT_ONCE", "4")).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     for client in [&ada, &bob] {
@@ -238,7 +238,7 @@ async fn an_account_has_no_more_uploads_under_way_than_it_may() {
         assert_eq!(answer.header("retry-after"), "10");
     }
     bob.upload("app", "Staging", b"his", info.clone()).await.assert(201);
-    // A release, a refusal and a client that goes away all give the place back.
+    // A release, a refusal and a disconnect each free the slot.
     let (mut done, mut refused) = (under_way.remove(0), under_way.remove(0));
     done.write_all(&body).await.unwrap();
     let answer = read_answer(&mut done).await;
@@ -248,7 +248,7 @@ async fn an_account_has_no_more_uploads_under_way_than_it_may() {
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     assert_eq!(app.state().uploads_under_way.count(&account), 2);
     drop(under_way);
-    until("all are over", async || (app.state().uploads_under_way.count(&account) == 0).then_some(())).await;
+    until("all have ended", async || (app.state().uploads_under_way.count(&account) == 0).then_some(())).await;
     ada.upload("app", "Nowhere", b"lost", info.clone()).await.refused(404);
     let mut under_way = Vec::new();
     for _ in 0..4 {
@@ -258,7 +258,7 @@ async fn an_account_has_no_more_uploads_under_way_than_it_may() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stored_bytes_are_not_given_back_by_deleting_what_they_were_stored_for() {
+async fn deleting_releases_or_apps_does_not_free_the_storage_quota() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2KiB")).await;
     let ada = app.sign_up("ada").await;
     let (info, quota) = (json!({ "appVersion": "1.0.0" }), "2048 bytes of bundles per account");
@@ -268,7 +268,7 @@ async fn stored_bytes_are_not_given_back_by_deleting_what_they_were_stored_for()
     ada.upload("one", "Staging", &kilobyte(""), info.clone()).await.assert(201);
     for deleted in ["/v1/apps/one/deployments/Staging/history", "/v1/apps/one/deployments/Staging", "/v1/apps/one"] {
         ada.delete(deleted).await.assert_status(204);
-        // Neither other bytes nor the same ones for another app.
+        // Neither other bytes nor the same ones in another app.
         for mark in ["", " "] {
             let refused = ada.upload("two", "Staging", &kilobyte(mark), info.clone()).await;
             is_reached(&refused, quota);
@@ -278,7 +278,7 @@ async fn stored_bytes_are_not_given_back_by_deleting_what_they_were_stored_for()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_transferred_app_has_stored_counts_for_the_receiver_once_it_is_accepted() {
+async fn an_accepted_transfer_moves_stored_bytes_to_the_receivers_quota() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2KiB")).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let (info, quota) = (json!({ "appVersion": "1.0.0" }), "2048 bytes of bundles per account");
@@ -290,10 +290,10 @@ async fn what_a_transferred_app_has_stored_counts_for_the_receiver_once_it_is_ac
     accept(&bob, "ada@example.com:one", json!({})).await.assert(200);
     let bobs = async |mark: &str| bob.upload("bobs", "Staging", &kilobyte(mark), info.clone()).await;
     is_reached(&bobs(" ").await, quota);
-    // The receiver has paid for it, and does not get rid of it either.
+    // They count toward the receiver, who cannot free them either.
     bob.delete("/v1/apps/one").await.assert_status(204);
     is_reached(&bobs(" ").await, quota);
-    // The sender has room again, and cannot give the full account any more.
+    // The sender has free quota again, and cannot transfer to the full account any more.
     ada.create_app("two").await;
     ada.upload("two", "Staging", &kilobyte(" "), info.clone()).await.assert(201);
     transfer(&ada, "two", "bob").await.assert(201);
@@ -301,7 +301,7 @@ async fn what_a_transferred_app_has_stored_counts_for_the_receiver_once_it_is_ac
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_of_one_address_are_limited_across_deployments() {
+async fn reports_from_one_address_are_limited_across_deployments() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_REPORTS_ADDRESS", "3/1m").with("TRUSTED_PROXIES", "127.0.0.1")).await;
     let (key, other) = app.sign_up("ada").await.create_app("app").await;
     let send = async |address: &str, key: &str| {
@@ -321,7 +321,7 @@ async fn reports_of_one_address_are_limited_across_deployments() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_and_uploads_are_counted_by_account_whatever_credential_makes_them() {
+async fn requests_and_uploads_are_limited_per_account_across_credentials() {
     let options = Options::default().with("LIMIT_ACCOUNT_MANAGEMENT_API", "8/1m").with("LIMIT_ACCOUNT_UPLOADS", "2/15m");
     let app = TestApp::spawn_with(options).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);

@@ -1,4 +1,4 @@
-//! Using up the mails of somebody else's address: what is stored, what is sent, and about which registration.
+//! An attacker who exhausts the mail limit of another user's address: what is stored, what is sent, and for which registration.
 
 use serde_json::json;
 use tests::people::{PASSWORD, PASSWORD_HASH};
@@ -16,7 +16,7 @@ async fn register(app: &TestApp, address: &str, password: &str) {
     app.stranger(address).post("/v1/auth/register", json!({ "email": EMAIL, "password": password })).await.assert(202);
 }
 
-/// How many mails the address has so far.
+/// The number of mails to the address so far.
 async fn mails(app: &TestApp) -> usize {
     app.mails_to(EMAIL).await.len()
 }
@@ -26,21 +26,21 @@ async fn verify(app: &TestApp, token: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_network_has_three_mails_an_hour_and_every_registration_is_stored() {
+async fn each_network_gets_three_mails_an_hour_and_every_registration_is_stored() {
     let app = spawn().await;
     for number in 1..=5 {
         register(&app, &format!("203.0.113.{number}"), PASSWORD).await;
     }
     app.stranger("203.0.113.6").resend("ada").await.assert(202);
     assert_eq!((mails(&app).await, app.number("SELECT COUNT(*) FROM registrations").await), (3, 5));
-    // Another /24, another /48, and one more address of the latter.
+    // Another /24, another /48, and a second address in that /48.
     for (address, sent) in
         [("203.0.114.1", 4), ("2001:db8:1::1", 5), ("2001:db8:1:ffff::1", 6), ("2001:db8:1:2::1", 7), ("2001:db8:1:3::1", 7)]
     {
         register(&app, address, PASSWORD).await;
         assert_eq!(mails(&app).await, sent, "{address}");
     }
-    // Another address has mails of its own.
+    // Another email address has its own limit.
     app.stranger("203.0.113.1").register("bob").await.assert(202);
     assert_eq!(app.mails_to("bob@example.com").await.len(), 1);
     app.clock.advance(HOUR);
@@ -49,7 +49,7 @@ async fn each_network_has_three_mails_an_hour_and_every_registration_is_stored()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_networks_together_have_ten_mails_an_hour() {
+async fn all_networks_together_get_ten_mails_an_hour() {
     let app = spawn().await;
     for number in 0..12 {
         register(&app, &format!("203.0.{number}.1"), PASSWORD).await;
@@ -62,7 +62,7 @@ async fn all_networks_together_have_ten_mails_an_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn resets_have_three_mails_an_hour_of_their_own() {
+async fn password_resets_have_a_separate_limit_of_three_mails_an_hour() {
     let app = spawn().await;
     app.sign_up("ada").await;
     for number in 0..10 {
@@ -82,7 +82,7 @@ async fn resets_have_three_mails_an_hour_of_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_mail_is_about_the_newest_registration_of_the_network_that_asks() {
+async fn a_resent_mail_is_for_the_newest_registration_from_the_same_network() {
     let app = spawn().await;
     register(&app, "198.51.100.1", PASSWORD).await;
     register(&app, "198.51.100.2", ANOTHER).await;
@@ -92,10 +92,10 @@ async fn another_mail_is_about_the_newest_registration_of_the_network_that_asks(
         app.stranger(address).resend("ada").await.assert(202);
         app.last_mail_to(EMAIL).await
     };
-    // From the owner's network, although somebody else has registered since.
+    // From the owner's network, although another network registered later.
     let again = asked("198.51.100.99").await;
     assert!(again.text.contains("IP address: 198.51.100.2."), "{}", again.text);
-    // From a network that has none: the newest of all.
+    // From a network without a registration: the newest of all.
     let newest = asked("192.0.2.1").await;
     assert!(newest.text.contains("IP address: 203.0.113.7."), "{}", newest.text);
     for voided in &before[1..] {
@@ -106,7 +106,7 @@ async fn another_mail_is_about_the_newest_registration_of_the_network_that_asks(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_that_came_without_a_mail_is_mailed_when_it_is_asked_for() {
+async fn a_registration_without_a_mail_is_mailed_on_request() {
     let app = spawn().await;
     for password in [ANOTHER, ANOTHER, ANOTHER, PASSWORD] {
         register(&app, "198.51.100.1", password).await;
@@ -119,7 +119,7 @@ async fn a_registration_that_came_without_a_mail_is_mailed_when_it_is_asked_for(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registrations_of_an_earlier_release_are_mailed_and_confirmed() {
+async fn registrations_from_the_previous_release_are_mailed_and_confirmed() {
     let app = spawn().await;
     let token = "a-token-of-an-earlier-release-0123456789abc";
     let now = app.clock.now().0;

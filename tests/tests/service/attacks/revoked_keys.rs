@@ -1,4 +1,4 @@
-//! What a stranger who was in an account leaves behind: keys end with a reset that says so, factors do not.
+//! What an intruder leaves behind in an account: a reset can revoke keys, but keeps factors.
 
 use control::testing::mail::{Kind, Mail};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ struct World {
     bobs: Client,
 }
 
-/// Somebody with keys and factors, and a bystander.
+/// An account with keys and factors, and an unrelated account.
 async fn world() -> World {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_totp("ada").await;
@@ -38,14 +38,14 @@ async fn reset(app: &TestApp, more: Value) -> Answer {
     app.anonymous().post("/v1/auth/reset-password", body).await
 }
 
-/// Its factors are as they were.
+/// The factors are unchanged.
 async fn has_factors(world: &World) {
     let pending = world.app.try_log_in("ada", NEW).await.assert(200);
     assert_eq!(pending["methods"], json!(["passkey", "totp", "recovery_code"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_that_revokes_keys_ends_every_one_and_no_factor() {
+async fn a_reset_can_revoke_every_key_but_no_second_factor() {
     let world = world().await;
     let rows = world.app.audit_rows().await;
     reset(&world.app, json!({ "revokeKeys": true })).await.assert(200);
@@ -57,7 +57,7 @@ async fn a_reset_that_revokes_keys_ends_every_one_and_no_factor() {
     assert!(mail.text.contains("All access keys and API keys of your account were revoked."), "{}", mail.text);
     assert!(!mail.text.contains("laptop") && mail.text.contains("- Authenticator app\n- Passkey <b>Blue</b> key\n- 10 recovery codes\n"));
     let trail = world.app.audit_since(rows).await;
-    // The request and the reset, each one row; and the use of the API key, which is known by its public half.
+    // One row each for the request and the reset, and one for the use of the API key, identified by its public part.
     let actions: Vec<&str> = trail.iter().map(|row| row.action.as_str()).collect();
     assert_eq!(actions, ["password.forgot", "password.reset", "credential.fail"]);
     assert!(format!("{:?}", trail[1]).contains("revokedKeys"), "{:?}", trail[1]);
@@ -66,7 +66,7 @@ async fn a_reset_that_revokes_keys_ends_every_one_and_no_factor() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_leaves_the_keys_unless_it_says_otherwise_and_names_what_stays() {
+async fn a_reset_keeps_keys_by_default_and_lists_them() {
     for more in [json!({}), json!({ "revokeKeys": false }), json!({ "revokeKeys": null })] {
         let world = world().await;
         reset(&world.app, more).await.assert(200);
@@ -99,11 +99,11 @@ async fn a_reset_that_is_refused_revokes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_has_a_box_for_it_and_shows_what_remains() {
+async fn the_page_offers_revoking_keys_and_shows_what_remains() {
     let world = world().await;
     let mut reader = world.app.reader();
     let page = reader.open("/dashboard/reset-password").await;
-    assert!(!page.form().fields.contains_key("revokeKeys"), "the box is not ticked");
+    assert!(!page.form().fields.contains_key("revokeKeys"), "the box is not checked");
     let page = reader.send(&page.form().with(&[("token", &token(&world.app).await), ("password", NEW)])).await.has_status(200);
     let page = page.shows("Password changed").shows("laptop &#60;i&#62;").shows("Passkey &#60;b&#62;Blue&#60;/b&#62; key");
     assert!(!page.html().contains("was revoked"), "{}", page.html());
@@ -112,7 +112,7 @@ async fn the_page_has_a_box_for_it_and_shows_what_remains() {
     let mut form = reader.open("/dashboard/reset-password").await.form();
     form = form.with(&[("token", &token(&world.app).await), ("password", "short")]);
     form.fields.insert("revokeKeys".to_owned(), "on".to_owned());
-    // Refused, the box is still ticked.
+    // After a refusal the box is still checked.
     let form = reader.send(&form).await.has_status(400).form();
     assert!(form.fields.contains_key("revokeKeys"));
     let page = reader.send(&form.with(&[("password", PASSWORD)])).await.has_status(200).shows("All access keys and API keys were revoked.");
@@ -122,11 +122,11 @@ async fn the_page_has_a_box_for_it_and_shows_what_remains() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_that_was_asked_for_before_a_new_password_is_never_mailed() {
+async fn a_reset_requested_before_a_password_change_is_never_mailed() {
     let app = TestApp::spawn_with(Options::default()).await;
     app.register("ada").await;
     let session = app.log_in("ada").await;
-    // The sender comes to it a day later.
+    // The sender gets to it a day later.
     let later = "UPDATE outbox SET next_attempt_time = next_attempt_time + 86400000 WHERE kind = NEW.kind AND key = NEW.key;";
     app.whenever("AFTER INSERT ON outbox FOR EACH ROW", later).await;
     app.anonymous().post("/v1/auth/forgot-password", json!({ "email": "ada@example.com" })).await.assert(202);
@@ -139,7 +139,7 @@ async fn a_reset_that_was_asked_for_before_a_new_password_is_never_mailed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_notice_from_before_an_update_is_still_sent() {
+async fn a_notice_queued_before_an_update_is_still_sent() {
     let app = TestApp::spawn().await;
     let stored = json!({ "to": "ada@example.com", "kind": { "PasswordReset": { "time": 0, "address": "192.0.2.7", "keys": ["ci"] } } });
     let mail: Mail = serde_json::from_value(stored).unwrap();

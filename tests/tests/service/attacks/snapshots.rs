@@ -1,5 +1,5 @@
-//! One account makes every check of its key expensive, and with it everybody else's: thousands of releases with the longest descriptions, each for a range
-//! of its own.
+//! One account makes every check of its key expensive and slows down everyone else's: thousands of releases with the longest descriptions, each for
+//! its own version range.
 
 use control::testing::releases::measure;
 use control::testing::snapshots::Form;
@@ -12,12 +12,12 @@ use tests::wait::patience;
 use tests::{Answer, Client, TestApp};
 use tokio::time::timeout;
 
-/// The limit of a snapshot unless a setting says otherwise.
+/// The default limit of a snapshot.
 const MOST_BYTES: usize = 2 << 20;
-/// Checks at once.
+/// Concurrent checks.
 const AT_ONCE: usize = 32;
 
-/// A server that does not count requests, and the attacker's app `demo`.
+/// A server without request limits, and the attacker's app `demo`.
 async fn prepared(options: Options) -> (TestApp, Client, String) {
     let app = TestApp::spawn_with(options.with("LIMIT_MANAGEMENT_API", "100000/1m")).await;
     let mallory = app.sign_up("mallory").await;
@@ -29,7 +29,7 @@ fn below(deployment: &str, rest: &str) -> String {
     format!("/v1/apps/demo/deployments/{deployment}/{rest}")
 }
 
-/// The longest description there can be.
+/// The longest possible description.
 fn longest() -> String {
     "€".repeat(10_000)
 }
@@ -46,7 +46,7 @@ async fn promote(client: &Client, destination: &str, app_version: &str) -> Answe
     client.post(&below("Staging", "promotions"), body).await
 }
 
-/// Promotes for version after version until that is refused: how many there were, and the refusal.
+/// Promotes version after version until refused. Returns the number of promotions and the refusal.
 async fn promote_until_refused(client: &Client, destination: &str) -> (usize, String) {
     for number in 0..200 {
         let answer = promote(client, destination, &format!("2.0.{number}")).await;
@@ -61,27 +61,27 @@ async fn patch(client: &Client, deployment: &str, label: &str, info: Value) -> A
     client.patch(&below(deployment, "release"), json!({ "label": label, "packageInfo": info })).await
 }
 
-/// What a device with this version is told.
+/// The response to a device with this version.
 async fn check(client: &Client, key: &str, app_version: &str) -> Value {
     let answer = client.get(&format!("/v1/public/svc/update_check?deployment_key={key}&app_version={app_version}")).await;
     answer.assert(200)["update_info"].clone()
 }
 
-/// How many snapshots many checks at once build.
+/// The number of snapshots that many concurrent checks build.
 async fn built_by_checks(app: &TestApp, key: &str) -> u64 {
     let (client, before) = (app.anonymous(), app.state().snapshots.builds());
     join_all((0..AT_ONCE).map(|_| check(&client, key, "1.0.1"))).await;
     app.state().snapshots.builds() - before
 }
 
-/// The length of what KV is given.
+/// The length of the KV value.
 async fn text_length(app: &TestApp, key: &str) -> usize {
     let key = DeploymentKey::try_from(key).unwrap();
     app.state().snapshots.text(&key).await.unwrap().unwrap().1.len()
 }
 
-/// As many copies of a deployment's first release as make its history this long, as the version before the limits has left them: each for a range of its
-/// own, or all for one.
+/// Copies a deployment's first release until its history has this length, as it could be before the limits existed: each with its own range, or all
+/// with the same.
 async fn fill(app: &TestApp, deployment: &str, count: usize, has_own_ranges: bool) {
     let sql = "INSERT INTO releases (id, deployment_id, app_id, label, app_version, description, is_mandatory, is_disabled, rollout, package_hash, \
         blob_sha256, manifest_sha256, size, release_method, original_label, original_deployment, released_by, upload_time) \
@@ -104,23 +104,23 @@ async fn promotions_with_long_descriptions_are_refused_before_checks_get_expensi
     let (app, mallory, key) = prepared(Options::default()).await;
     release(&mallory, "Staging", &longest()).await;
     let (count, text) = promote_until_refused(&mallory, "Production").await;
-    assert!((60..70).contains(&count), "{count} promotions were taken");
+    assert!((60..70).contains(&count), "{count} promotions were accepted");
     for word in ["2097152", "shorter description", "fewer version ranges", "clear the deployment's history"] {
         assert!(text.contains(word), "{text}");
     }
     let history = mallory.get(&below("Production", "releases?limit=1")).await.assert(200);
-    assert_eq!(history["releases"][0]["label"], format!("v{count}"), "what was refused left nothing");
+    assert_eq!(history["releases"][0]["label"], format!("v{count}"), "the refused promotion left nothing");
     let length = text_length(&app, &key).await;
     assert!(length <= MOST_BYTES && length > MOST_BYTES - 100_000, "{length} bytes");
 
-    assert_eq!(built_by_checks(&app, &key).await, 0, "the text was built already, and is parsed");
+    assert_eq!(built_by_checks(&app, &key).await, 0, "the text was already built and is parsed");
     patch(&mallory, "Production", "v1", json!({ "isMandatory": true })).await.assert(200);
     assert_eq!(built_by_checks(&app, &key).await, 1);
     assert_eq!(built_by_checks(&app, &key).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_the_builds_of_another_account() {
+async fn snapshot_builds_of_one_account_do_not_delay_others() {
     let (app, mallory, key) = prepared(Options::default()).await;
     release(&mallory, "Staging", &longest()).await;
     promote(&mallory, "Production", "1.0.1").await.assert(201);
@@ -130,13 +130,13 @@ async fn nobody_waits_for_the_builds_of_another_account() {
 
     let (state, client) = (app.state(), app.anonymous());
     let before = state.snapshots.builds();
-    // Builds of the attacker's are under way, as many as there can be: each holds a turn.
+    // The attacker's builds hold every slot.
     let (attacker, mut under_way) = (app.account_of("mallory").await.to_string(), Vec::new());
     while let Some(turn) = state.snapshots.turn(&attacker).now_or_never() {
         under_way.push(turn.unwrap());
     }
     assert!(!under_way.is_empty());
-    // So this one has to wait. Others that ask for the same join it.
+    // So this one has to wait. Requests for the same snapshot join it.
     let slow = DeploymentKey::try_from(key.as_str()).unwrap();
     let version = state.snapshots.version(&slow).await.unwrap().unwrap();
     let (answer, worker) = state.snapshots.join(&slow, version, Form::Parsed);
@@ -151,18 +151,18 @@ async fn nobody_waits_for_the_builds_of_another_account() {
         let answered = timeout(patience(), check(&client, &hers, "1.0.1")).await;
         assert_eq!(answered.expect("another account's check waits for the attacker's builds")["label"], "v1");
     }
-    assert_eq!(state.snapshots.builds(), before + 1, "hers alone was built");
-    assert!(state.snapshots.join(&slow, version, Form::Parsed).1.is_none(), "there is one worker");
+    assert_eq!(state.snapshots.builds(), before + 1, "only her snapshot was built");
+    assert!(state.snapshots.join(&slow, version, Form::Parsed).1.is_none(), "there is one build task");
     drop(under_way);
     answer.await.unwrap().unwrap().unwrap();
     for waiting in waiting {
         assert_eq!(waiting.await.unwrap()["label"], "v1");
     }
-    assert_eq!(state.snapshots.builds(), before + 2, "once for all who waited");
+    assert_eq!(state.snapshots.builds(), before + 2, "one build for all waiting requests");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_build_that_is_given_up_leaves_nobody_waiting() {
+async fn a_canceled_build_blocks_no_other() {
     let (app, mallory, key) = prepared(Options::default()).await;
     release(&mallory, "Production", "short").await;
     let (state, parsed) = (app.state(), DeploymentKey::try_from(key.as_str()).unwrap());
@@ -176,20 +176,20 @@ async fn a_build_that_is_given_up_leaves_nobody_waiting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn at_the_bound_whatever_takes_away_is_done() {
+async fn at_the_size_limit_changes_that_shrink_the_snapshot_succeed() {
     let (app, mallory, key) = prepared(Options::default().with("LIMIT_SNAPSHOT_BYTES", "20000")).await;
     release(&mallory, "Staging", &"s".repeat(1_000)).await;
     let (count, _) = promote_until_refused(&mallory, "Production").await;
     assert!(count > 5);
     let more = mallory.upload("demo", "Production", b"more", json!({ "appVersion": "3.0.0", "description": "y".repeat(2_000) })).await;
     more.refused(409);
-    // One in the place of another takes no more than that did.
+    // A replacement uses no more than the release it replaces.
     let first = mallory.upload("demo", "Production", b"other", json!({ "appVersion": "2.0.0", "description": "short" })).await;
     let label = first.assert(201)["package"]["label"].as_str().unwrap().to_owned();
     patch(&mallory, "Production", &label, json!({ "description": "z".repeat(2_000) })).await.refused(409);
     patch(&mallory, "Production", &label, json!({ "appVersion": "9.0.0" })).await.refused(409);
     patch(&mallory, "Production", &label, json!({ "isMandatory": true, "description": "brief" })).await.assert(200);
-    // What this one hid is offered again, with its description.
+    // The release it hid is offered again, with its description.
     patch(&mallory, "Production", &label, json!({ "isDisabled": true })).await.assert(200);
     patch(&mallory, "Production", &label, json!({ "isDisabled": false })).await.assert(200);
     mallory.post(&below("Production", "rollbacks"), json!({ "targetRelease": "v1" })).await.assert(201);
@@ -199,14 +199,14 @@ async fn at_the_bound_whatever_takes_away_is_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_disabling_brings_to_light_stays_within_the_bound() {
+async fn releases_revealed_by_disabling_stay_within_the_limit() {
     let (app, mallory, key) = prepared(Options::default().with("LIMIT_SNAPSHOT_BYTES", "20000")).await;
     let upload = async |content: &str, rollout: u8| {
         let info = json!({ "appVersion": "1.0.1", "description": "n".repeat(3_000), "rollout": rollout });
         mallory.upload("demo", "Production", content.as_bytes(), info).await.assert(201);
     };
     upload("first", 100).await;
-    // Releases in unfinished rollouts, each hidden by a rollback on top of it; then those are taken away, which is never refused.
+    // Releases in unfinished rollouts, each hidden by a rollback on top; then those are disabled, which is never refused.
     for number in 0..12 {
         upload(&format!("hidden {number}"), 50).await;
         mallory.post(&below("Production", "rollbacks"), json!({ "targetRelease": "v1" })).await.assert(201);
@@ -220,7 +220,7 @@ async fn what_disabling_brings_to_light_stays_within_the_bound() {
     assert_eq!(mallory.get(&below("Production", "history")).await.assert(200)["history"][1]["description"], "n".repeat(3_000));
 }
 
-/// Two disabled releases for versions that no other release is for; gives the label of the first, to which one can go back.
+/// Two disabled releases for versions without other releases. Returns the label of the first, which a rollback can target.
 async fn disabled_pair(client: &Client, deployment: &str, description: &str) -> Value {
     let info = json!({ "appVersion": "7.0.0", "description": description, "isDisabled": true });
     let first = client.upload("demo", deployment, b"the first of two", info.clone()).await.assert(201);
@@ -229,27 +229,27 @@ async fn disabled_pair(client: &Client, deployment: &str, description: &str) -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rollbacks_add_no_range_beyond_the_bound_and_are_done_when_they_take_away() {
+async fn rollbacks_may_only_reduce_ranges_beyond_the_limit() {
     let (app, mallory, _) = prepared(Options::default()).await;
     for (deployment, ranges) in [("Production", 500), ("Staging", 510)] {
         release(&mallory, deployment, "short").await;
-        // The second has more than the bound, as the version before it has left it.
+        // The second exceeds the limit, as a deployment from before the limits can.
         fill(&app, deployment, ranges, true).await;
         let roll_back = async |target: Value| mallory.post(&below(deployment, "rollbacks"), json!({ "targetRelease": target })).await;
-        // Two disabled releases do not count, until one of them is brought back.
+        // Two disabled releases do not count until one of them is restored.
         let disabled = disabled_pair(&mallory, deployment, "short").await;
         let text = roll_back(disabled.clone()).await.refused(409);
         assert!(text.contains("500 version ranges"), "{text}");
-        // Back to a release that was offered, from one that is offered and from one that is withdrawn.
+        // Back to an offered release, from an offered one and from a disabled one.
         for content in ["worse", "even worse"] {
             let info = json!({ "appVersion": "1.0.7", "isDisabled": content == "worse" });
             mallory.upload("demo", deployment, content.as_bytes(), info).await.assert(201);
             roll_back(json!("v7")).await.assert(201);
         }
-        // The range of a disabled release that another one still has is no new one, either.
+        // The range of a disabled release that another release also has is not a new one, either.
         patch(&mallory, deployment, "v7", json!({ "isDisabled": true })).await.assert(200);
         roll_back(json!("v7")).await.assert(201);
-        // With room for it, a disabled one comes back.
+        // With enough room, a disabled one can be restored.
         for label in 20..40 {
             patch(&mallory, deployment, &format!("v{label}"), json!({ "isDisabled": true })).await.assert(200);
         }
@@ -260,7 +260,7 @@ async fn rollbacks_add_no_range_beyond_the_bound_and_are_done_when_they_take_awa
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_large_snapshots_of_an_account_have_a_bound_together() {
+async fn large_snapshots_of_an_account_share_a_limit() {
     let (app, mallory, _) = prepared(Options::default()).await;
     release(&mallory, "Staging", &longest()).await;
     for number in 1..=9 {
@@ -269,19 +269,19 @@ async fn the_large_snapshots_of_an_account_have_a_bound_together() {
         release(&mallory, &name, &longest()).await;
         fill(&app, &name, if number == 9 { 32 } else { 65 }, true).await;
     }
-    // As the clean-up does with deployments that are older than the bound.
+    // As the cleanup does for deployments from before the limit.
     assert!(!measure(&app.state()).await.unwrap());
     let (count, text) = promote_until_refused(&mallory, "Full9").await;
-    assert!((1..5).contains(&count), "{count} promotions were taken");
+    assert!((1..5).contains(&count), "{count} promotions were accepted");
     for word in ["owner", "16777216", "shorter descriptions", "clear the history"] {
         assert!(text.contains(word), "{text}");
     }
     promote(&mallory, "Full1", "9.0.0").await.refused(409);
-    // A disabled release that a rollback brings back counts like a new one.
+    // A disabled release restored by a rollback counts like a new one.
     let disabled = disabled_pair(&mallory, "Full9", &longest()).await;
     let text = mallory.post(&below("Full9", "rollbacks"), json!({ "targetRelease": disabled })).await.refused(409);
     assert!(text.contains("16777216"), "{text}");
-    // Small ones do not count, nor do those of others.
+    // Small snapshots do not count, nor do those of other accounts.
     promote(&mallory, "Production", "1.0.1").await.assert(201);
     let ada = app.sign_up("ada").await;
     ada.create_app("hers").await;
@@ -296,7 +296,7 @@ async fn the_large_snapshots_of_an_account_have_a_bound_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_older_deployment_that_is_too_large_is_served_without_its_oldest_descriptions() {
+async fn an_oversized_older_deployment_is_served_without_its_oldest_descriptions() {
     let (app, mallory, key) = prepared(Options::default()).await;
     release(&mallory, "Staging", &longest()).await;
     release(&mallory, "Production", &longest()).await;
@@ -321,7 +321,7 @@ async fn an_older_deployment_that_is_too_large_is_served_without_its_oldest_desc
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn releases_and_ranges_have_a_bound() {
+async fn releases_and_ranges_are_limited() {
     let (app, mallory, key) = prepared(Options::default()).await;
     release(&mallory, "Staging", "short").await;
     release(&mallory, "Production", "short").await;
@@ -347,7 +347,7 @@ async fn releases_and_ranges_have_a_bound() {
     let long = mallory.deployment_key("demo", "Long").await;
     assert_eq!(check(&app.anonymous(), &long, "1.0.1").await["label"], "v10000");
     assert_eq!(check(&app.anonymous(), &key, "1.0.7").await["label"], "v501");
-    // The way back is bounded, too.
+    // Rollbacks are limited, too.
     app.change("UPDATE releases SET release_method = 'Rollback' WHERE label BETWEEN CAST($1 AS BIGINT) AND 1000", &["1"]).await;
     mallory.post(&below("Long", "rollbacks"), json!({ "targetRelease": "v1" })).await.refused(409);
 }

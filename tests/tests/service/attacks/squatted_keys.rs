@@ -1,4 +1,4 @@
-//! A deployment key that somebody has registered although another's devices have it: what the operator can do about it.
+//! Key squatting: an account registered a deployment key that another user's devices have, and what the operator can do about it.
 
 use serde_json::json;
 use tests::program::{self, Ended};
@@ -18,7 +18,7 @@ async fn done(app: &TestApp, arguments: &[&str], action: &str) {
     assert_eq!((done.code, done.out.as_str()), (Some(0), ""), "{done:?}");
     let events: Vec<_> = app.audit_since(rows).await.into_iter().map(|event| (event.action, event.object_id)).collect();
     assert_eq!(events, [(action.to_owned(), KEY.to_owned())]);
-    // The program has the machine's time, which the server's clock has not reached: its mail is due then.
+    // The program uses the machine's time, which is ahead of the server's clock: the mail is due then.
     app.clock.advance(60_000);
     app.state().mailer.wake();
 }
@@ -31,13 +31,13 @@ async fn publish(client: &Client, app: &str, name: &str, content: &str) {
     client.upload(app, name, &Bundle::script(content).0, json!({ "appVersion": "1.0.0" })).await.assert(201);
 }
 
-/// What a device with this key is offered: the label and the description, or that nobody has the key.
+/// What a device with this key is offered: label and description, or that the key is unknown.
 async fn offered(app: &TestApp, key: &str) -> String {
     let answer = app.anonymous().get(&format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0")).await;
     if answer.status == 404 { "404".to_owned() } else { answer.assert(200)["update_info"]["package_hash"].to_string() }
 }
 
-/// A stranger's deployment with the victim's key and a release, and the victim with an app.
+/// A squatter's deployment with the victim's key and a release, and the victim with an app.
 async fn squatted() -> (TestApp, Client, Client) {
     let app = TestApp::spawn().await;
     let (eve, ada) = (app.sign_up("eve").await, app.sign_up("ada").await);
@@ -50,12 +50,12 @@ async fn squatted() -> (TestApp, Client, Client) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_squatted_key_is_freed_and_its_owner_brings_it() {
+async fn a_freed_squatted_key_can_be_claimed_by_its_owner() {
     let (app, eve, ada) = squatted().await;
     let evil = offered(&app, KEY).await;
     done(&app, &["release", "--key", KEY], "deployment_key.release").await;
     assert_eq!(offered(&app, KEY).await, "404");
-    // The stranger's deployment goes on with a key of its own, and its owner knows.
+    // The squatter's deployment continues with a new key, and its owner is notified.
     let new = eve.deployment_key("evil", "Squat").await;
     assert_ne!(new, KEY);
     assert_eq!(offered(&app, &new).await, evil);
@@ -64,12 +64,12 @@ async fn a_squatted_key_is_freed_and_its_owner_brings_it() {
     bring(&ada, "app", "Mine").await.assert(201);
     publish(&ada, "app", "Mine", "good").await;
     assert_ne!(offered(&app, KEY).await, evil);
-    // It is the victim's now, like any other.
+    // The key belongs to the victim now, like any other.
     bring(&eve, "evil", "Again").await.refused(409);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_freed_key_does_not_follow_the_squatters_app_to_another_account() {
+async fn a_freed_key_does_not_follow_a_transferred_app() {
     let (app, eve, ada) = squatted().await;
     done(&app, &["release", "--key", KEY], "deployment_key.release").await;
     let new = eve.deployment_key("evil", "Squat").await;
@@ -78,7 +78,7 @@ async fn a_freed_key_does_not_follow_the_squatters_app_to_another_account() {
     accept(&second, "eve@example.com:evil", json!({})).await.assert(200);
     bring(&ada, "app", "Mine").await.assert(201);
     bring(&second, "evil", "Again").await.refused(409);
-    // The keys that were the app's own have followed it.
+    // The app's own keys were transferred with it.
     second.delete("/v1/apps/evil/deployments/Squat").await.assert_status(204);
     let brought = json!({ "name": "New", "key": new });
     eve.create_app("more").await;
@@ -86,7 +86,7 @@ async fn a_freed_key_does_not_follow_the_squatters_app_to_another_account() {
     second.post("/v1/apps/evil/deployments", brought).await.assert(201);
 }
 
-/// What the newest row of the audit trail says of a key: whose it was, and whether a deployment used it.
+/// The account and use of a key in the newest audit row.
 async fn noted(app: &TestApp) -> (String, bool) {
     let row = app.audit_trail().await.pop().unwrap();
     let details: serde_json::Value = serde_json::from_str(&row.details).unwrap();
@@ -94,7 +94,7 @@ async fn noted(app: &TestApp) -> (String, bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_a_key_was_kept_for_is_told_that_the_operator_took_it() {
+async fn the_previous_holder_is_notified_that_the_operator_freed_the_key() {
     let (app, eve, ada) = squatted().await;
     let [of_eve, of_ada] = [app.account_of("eve").await.to_string(), app.account_of("ada").await.to_string()];
     eve.delete("/v1/apps/evil/deployments/Squat").await.assert_status(204);
@@ -109,7 +109,7 @@ async fn whoever_a_key_was_kept_for_is_told_that_the_operator_took_it() {
     done(&app, &["release", "--key", KEY], "deployment_key.release").await;
     assert_eq!((noted(&app).await, app.mails_to("eve@example.com").await.len()), ((String::new(), false), mails));
     bring(&ada, "app", "Mine").await.assert(201);
-    // The same when it goes to another account's deployment, and not when it stays with its owner.
+    // The same when it is assigned to another account's deployment, but not when it stays with its owner.
     ada.delete("/v1/apps/app/deployments/Mine").await.assert_status(204);
     let assign = async |to: &str| {
         done(&app, &["assign", "--key", KEY, "--app", to, "--deployment", "Staging"], "deployment_key.assign").await;
@@ -124,7 +124,7 @@ async fn whoever_a_key_was_kept_for_is_told_that_the_operator_took_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_squatted_key_is_given_to_the_deployment_whose_devices_have_it() {
+async fn a_squatted_key_can_be_assigned_to_the_deployment_whose_devices_use_it() {
     let (app, eve, ada) = squatted().await;
     let evil = offered(&app, KEY).await;
     let before = ada.deployment_key("app", "Production").await;
@@ -139,7 +139,7 @@ async fn a_squatted_key_is_given_to_the_deployment_whose_devices_have_it() {
         let mail = app.last_mail_to(address).await;
         assert!(mail.text.contains(listed), "{}", mail.text);
     }
-    // Reports count where the key is now; the key before stays the owner's.
+    // Reports count for the key's current deployment; the previous key stays with the owner.
     let report =
         json!({ "deployment_key": KEY, "app_version": "1.0.0", "label": "v1", "status": "DeploymentSucceeded", "client_unique_id": "one" });
     app.clock.advance(1);
@@ -151,7 +151,7 @@ async fn a_squatted_key_is_given_to_the_deployment_whose_devices_have_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_nobody_has_can_be_assigned_and_nothing_else_be_done_with_it() {
+async fn an_unused_key_can_only_be_assigned() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("app").await;

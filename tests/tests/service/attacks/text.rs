@@ -1,4 +1,4 @@
-//! Texts that look like others, that read differently for different programs, or that everybody tries: names, addresses, passwords, JSON.
+//! Text that looks like other text, that programs interpret differently, or that attackers try first: names, addresses, passwords, JSON.
 
 use reqwest::Method;
 use reqwest::multipart::{Form, Part};
@@ -7,11 +7,11 @@ use tests::people::{PASSWORD, login};
 use tests::program::run;
 use tests::{Answer, Client, Options, SessionOrigin, TestApp};
 
-/// Names that look like another one, or that turn what is written beside them.
+/// Names that look like another one, or that change the text direction around them.
 const DECEITFUL: [&str; 8] =
     ["demo\u{200b}", "\u{feff}demo", "de\u{2060}mo", "\u{202e}omed", "\u{2066}demo", "demo\u{200e}", "demo\u{e0041}", "demo\u{200d}"];
 
-/// The same name twice: as most keyboards write it, and as some file systems give it back.
+/// The same name in two normalization forms: as keyboards type it, and as some file systems return it.
 const COMPOSED: &str = "caf\u{e9}";
 const DECOMPOSED: &str = "cafe\u{301}";
 
@@ -24,7 +24,7 @@ async fn register(app: &TestApp, email: &str, password: &str, name: Option<&str>
     app.anonymous().post("/v1/auth/register", json!({ "email": email, "password": password, "name": name })).await
 }
 
-/// Sends JSON as it is written here.
+/// Sends this JSON verbatim.
 async fn send(client: &Client, method: Method, path: &str, body: &str) -> Answer {
     client.send(client.request(method, path).header("content-type", "application/json").body(body.to_owned())).await
 }
@@ -34,7 +34,7 @@ fn segment(name: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_looks_like_another_is_refused_wherever_one_is_given() {
+async fn lookalike_names_are_refused_everywhere() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -64,11 +64,11 @@ async fn a_name_that_looks_like_another_is_refused_wherever_one_is_given() {
             assert!(refusal.split("; ").any(|fault| fault == expected), "{path} {name:?}: {refusal}");
         }
     }
-    assert_eq!(app.audit_rows().await, rows, "nothing was done");
+    assert_eq!(app.audit_rows().await, rows, "nothing was changed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_look_the_same_are_the_same() {
+async fn names_that_look_the_same_are_equal() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     let dashboard = app.open_session("ada", SessionOrigin::Dashboard).await;
@@ -100,7 +100,7 @@ async fn names_that_look_the_same_are_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_were_stored_before_stay_and_mean_what_they_meant() {
+async fn previously_stored_names_stay_valid() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     for (now, before) in [("one", DECOMPOSED), ("two", DECEITFUL[0])] {
@@ -119,7 +119,7 @@ async fn names_that_were_stored_before_stay_and_mean_what_they_meant() {
         assert_eq!(key["accessKey"]["friendlyName"], before);
         app.change("UPDATE access_keys SET friendly_name = 'test' WHERE friendly_name = $1", &[before]).await;
     }
-    // A new app of the normalized name is another one, and takes nothing away.
+    // A new app with the normalized name is a different one, and replaces nothing.
     ada.create_app(COMPOSED).await;
     for name in [COMPOSED, DECOMPOSED] {
         assert_eq!(ada.get(&format!("/v1/apps/{}", segment(name))).await.assert(200)["app"]["name"], name);
@@ -129,7 +129,7 @@ async fn names_that_were_stored_before_stay_and_mean_what_they_meant() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_looks_like_another_one_registers_nothing() {
+async fn a_lookalike_email_address_cannot_register() {
     let app = spawn().await;
     let wrong = [
         "ada\u{200b}@example.com",
@@ -155,7 +155,7 @@ async fn an_address_that_looks_like_another_one_registers_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_one_account_in_every_spelling() {
+async fn every_spelling_of_an_address_is_the_same_account() {
     let app = spawn().await;
     let spellings =
         ["ada@bu\u{308}cher.example", "ADA@B\u{dc}CHER.example", "ada@xn--bcher-kva.example", " ada@b\u{fc}cher\u{3002}example "];
@@ -180,7 +180,7 @@ async fn an_address_is_one_account_in_every_spelling() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_was_stored_before_still_signs_in() {
+async fn a_previously_stored_address_still_signs_in() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     let bob = app.sign_up("bob").await;
@@ -196,14 +196,14 @@ async fn an_address_that_was_stored_before_still_signs_in() {
     bob.create_app("demo").await;
     let path = format!("/v1/apps/demo/collaborators/{}", segment(before));
     bob.post(&path, json!({})).await.assert(201);
-    // The long form of the other's app, and leaving it by one's own address.
+    // The qualified name of another user's app, and leaving it by the own address.
     ada.create_app("mine").await;
     assert_eq!(ada.get(&format!("/v1/apps/{}", segment(&format!("{before}:mine")))).await.assert(200)["app"]["name"], "mine");
     ada.delete(&path).await.assert_status(204);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_of_the_service_its_host_and_its_owner_is_refused() {
+async fn a_password_from_the_service_host_or_owner_name_is_refused() {
     let app = TestApp::spawn_with(
         Options::default()
             .with("BASE_URL", "http://updates.initech.example")
@@ -227,7 +227,7 @@ async fn a_password_of_the_service_its_host_and_its_owner_is_refused() {
     ] {
         refused(password).await;
     }
-    // What zxcvbn alone lets pass.
+    // zxcvbn alone would accept these.
     let own = "password: must have 8 characters besides your name, your email address, the name of this service, and digits and punctuation at either end";
     for password in ["82 initech 7 hopper 91 qx updates 40", "93847201746 $$ 1938475610928 %% 74"] {
         assert_eq!(refused(password).await, own);
@@ -236,7 +236,7 @@ async fn a_password_of_the_service_its_host_and_its_owner_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_common_password_is_refused_wherever_one_is_chosen() {
+async fn a_common_password_is_refused_everywhere() {
     let app = spawn().await;
     app.register("ada").await;
     let dashboard = app.log_in("ada").await;
@@ -259,7 +259,7 @@ async fn a_common_password_is_refused_wherever_one_is_chosen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_member_that_is_named_twice_is_refused_at_every_depth() {
+async fn duplicate_members_are_refused_at_every_depth() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
@@ -290,13 +290,13 @@ async fn a_member_that_is_named_twice_is_refused_at_every_depth() {
     let report = format!(r#"{{"deployment_key":"{staging}","app_version":"1.0.0","label":"v1","label":"v1"}}"#);
     let refusal = send(&app.anonymous(), Method::POST, "/v1/public/svc/report_status/deploy", &report).await.refused(400);
     assert_eq!(refusal, "body: must not repeat a member");
-    assert_eq!(app.audit_rows().await, rows, "nothing was done");
-    // Of two objects each may have it.
+    assert_eq!(app.audit_rows().await, rows, "nothing was changed");
+    // Two different objects may each have it.
     send(&ada, Method::POST, "/v1/apps", r#"{"name":"three","more":[{"a":1},{"a":1}]}"#).await.assert(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_says_what_it_is_for_and_its_notes_are_kept_as_they_were_sent() {
+async fn release_notes_are_stored_as_sent() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -316,12 +316,12 @@ async fn a_release_says_what_it_is_for_and_its_notes_are_kept_as_they_were_sent(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_mail_of_a_transfer_cannot_be_turned_by_the_name_of_the_app() {
+async fn an_app_name_cannot_change_the_text_direction_of_a_transfer_mail() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     app.sign_up("bob").await;
     ada.create_app("demo").await;
-    // From before such names were refused: it would end the isolate and turn what follows.
+    // From before such names were refused: it would end the isolation and change the direction of the following text.
     let evil = "demo\u{2069}\u{202e}moc.live";
     app.change("UPDATE apps SET name = $1", &[evil]).await;
     ada.post(&format!("/v1/apps/{}/transfer/bob@example.com", segment(evil)), json!({})).await.assert(201);
@@ -334,7 +334,7 @@ async fn the_mail_of_a_transfer_cannot_be_turned_by_the_name_of_the_app() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_from_right_to_left_is_isolated_on_pages() {
+async fn a_right_to_left_name_is_isolated_on_pages() {
     let app = spawn().await;
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
@@ -342,7 +342,7 @@ async fn a_name_from_right_to_left_is_isolated_on_pages() {
     app.named_key("ada", name).await;
     app.log_in("ada").await.patch("/v1/account", json!({ "name": name })).await.assert(200);
     let keys = reader.open("/dashboard/keys").await.html();
-    // In the table and its buttons, and in the line that says who is signed in.
+    // In the table and its buttons, and in the line with the signed-in user.
     let (marked, isolated) = (format!("<bdi>{name}</bdi>"), format!("\u{2068}{name}\u{2069}"));
     assert!(keys.contains(&marked) && keys.contains(&isolated), "{keys}");
     assert!(!keys.replace(&marked, "").replace(&isolated, "").contains(name), "{keys}");

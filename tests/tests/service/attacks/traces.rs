@@ -1,5 +1,5 @@
-//! Failures that left no trace: codes guessed for ever, owners locked out by others, limits passed by hopping from network to network, logs flooded,
-//! owners flooded with notices. What is logged, audited and mailed now, and what is not.
+//! Abuse that was unlimited or left no trace: guessing codes, locking owners out, evading limits by changing networks, flooding logs or owners with
+//! notices. What is logged, audited and mailed now, and what is not.
 
 use std::num::NonZero;
 
@@ -16,7 +16,7 @@ const EMAIL: &str = "ada@example.com";
 const DAY: i64 = 86_400_000;
 const STOPPED: &str = "codes are disabled for this account after 100 failed attempts in a row: use a passkey, or reset your password";
 
-/// The audit rows of failures that came after so many others: action and details.
+/// The audit rows of failures after so many others: action and details.
 async fn failures(app: &TestApp, after: i64) -> Vec<(String, Value)> {
     let rows = app.audit_since(after).await.into_iter().filter(|row| row.action.split('.').nth(1) == Some("fail"));
     rows.map(|row| (row.action, serde_json::from_str(&row.details).unwrap())).collect()
@@ -27,12 +27,12 @@ async fn subjects(app: &TestApp) -> Vec<String> {
     app.mails_to(EMAIL).await.into_iter().map(|mail| mail.subject).collect()
 }
 
-/// How many mails of this subject Ada has.
+/// The number of mails to Ada with this subject.
 async fn mails(app: &TestApp, subject: &str) -> usize {
     subjects(app).await.iter().filter(|found| *found == subject).count()
 }
 
-/// Ten wrong codes, as many as 15 minutes take.
+/// Ten wrong codes, the maximum in 15 minutes.
 async fn guess(app: &TestApp, ada: &Holder) {
     for _ in 0..2 {
         let pending = app.pend("ada").await;
@@ -46,13 +46,13 @@ async fn guess(app: &TestApp, ada: &Holder) {
 
 // Twenty-one logins, each with a hash: two seconds.
 #[tokio::test(flavor = "multi_thread")]
-async fn codes_are_not_guessed_for_ever() {
+async fn guessing_codes_ends_in_a_block() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     for _ in 0..10 {
         guess(&app, &ada).await;
     }
-    // Right ones are refused like wrong ones, and use nothing up.
+    // Correct codes are refused like wrong ones, and are not consumed.
     let mut pending = app.pend("ada").await;
     assert_eq!(pending.methods, ["passkey"]);
     let code = ada.code();
@@ -64,13 +64,13 @@ async fn codes_are_not_guessed_for_ever() {
     assert_eq!((refused.refused(403).as_str(), refused.json()["code"].as_str()), (STOPPED, Some("step_up_required")));
     assert_eq!(ada.session.get("/v1/mfa").await.assert(200)["methods"], json!(["passkey"]));
     assert_eq!(mails(&app, "Codes for your account are disabled").await, 1);
-    // Passkeys go on, and do not end the stop.
+    // Passkeys still work, and do not lift the block.
     pending.passkey(&mut ada.authenticator).await.assert(200);
     let proof = ada.passkey_proof().await;
     ada.session.post("/v1/mfa/recovery-codes", json!({ "stepUp": proof })).await.assert(200);
     pending = app.pend("ada").await;
     assert_eq!((pending.methods.as_slice(), pending.totp(&ada.code()).await.refused(403).as_str()), (&["passkey".to_owned()][..], STOPPED));
-    // A password reset ends it.
+    // A password reset lifts it.
     app.anonymous().post("/v1/auth/forgot-password", json!({ "email": EMAIL })).await.assert(202);
     let token = app.last_mail_to(EMAIL).await.token();
     app.anonymous().post("/v1/auth/reset-password", json!({ "token": token, "password": PASSWORD })).await.assert(200);
@@ -80,7 +80,7 @@ async fn codes_are_not_guessed_for_ever() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_right_factor_starts_the_count_anew_and_the_operator_ends_a_stop() {
+async fn a_correct_factor_resets_the_count_and_the_operator_lifts_a_block() {
     let app = TestApp::spawn_with_passkeys().await;
     let ada = app.with_both("ada").await;
     let count = async |number: i64| {
@@ -108,7 +108,7 @@ async fn a_right_factor_starts_the_count_anew_and_the_operator_ends_a_stop() {
     pending.totp(&ada.code()).await.assert(200);
 }
 
-/// Wrong passwords for Ada from two networks, until the account takes no more.
+/// Wrong passwords for Ada from two networks, until the account is locked.
 async fn lock_out(app: &TestApp, network: &str) {
     for number in 0..10 {
         app.stranger(&format!("{network}.{}", number / 5)).log_in("ada", "not hers at all").await.refused(401);
@@ -128,7 +128,7 @@ fn keep_device(reader: &mut Reader) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stranger_does_not_lock_the_owner_out_of_a_browser_that_was_used_before() {
+async fn a_stranger_cannot_lock_the_owner_out_of_a_known_browser() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up("ada").await;
     let mut ada = browser_at(&app, "198.51.100.1");
@@ -141,19 +141,19 @@ async fn a_stranger_does_not_lock_the_owner_out_of_a_browser_that_was_used_befor
     lock_out(&app, "203.0.113").await;
     assert_eq!(mails(&app, "Sign-in to your account is paused").await, 1);
     browser_at(&app, "198.51.100.2").sign_in(EMAIL, PASSWORD).await.has_status(429);
-    // The interface reads no cookies.
+    // The API ignores cookies.
     let with_cookie = ada.client.request(reqwest::Method::POST, "/v1/auth/login").header("cookie", format!("updraft-device={cookie}"));
     ada.client.send(with_cookie.json(&json!({ "email": EMAIL, "password": PASSWORD }))).await.refused(429);
     ada.sign_in(EMAIL, PASSWORD).await.is_at("/dashboard");
     keep_device(&mut ada);
     assert_eq!(ada.cookies["updraft-device"], cookie);
-    // It does not work for somebody else's account.
+    // It does not work for another account.
     app.sign_up("bob").await;
     for number in 0..10 {
         app.stranger(&format!("203.0.114.{}", number / 5)).log_in("bob", "not his at all").await.refused(401);
     }
     ada.sign_in("bob@example.com", PASSWORD).await.has_status(429);
-    // Nor against the limit of the address.
+    // Nor does it exempt from the limit per address.
     for _ in 0..5 {
         ada.sign_in(EMAIL, "not hers").await.has_status(401);
     }
@@ -161,7 +161,7 @@ async fn a_stranger_does_not_lock_the_owner_out_of_a_browser_that_was_used_befor
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_browser_that_was_used_before_is_asked_for_no_challenge() {
+async fn a_known_browser_needs_no_challenge() {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_among_strangers(turnstile.options(Options::default())).await;
     app.sign_up("ada").await;
@@ -177,13 +177,13 @@ async fn a_browser_that_was_used_before_is_asked_for_no_challenge() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_failures_with_a_device_cookie_within_a_day_end_it() {
+async fn ten_failures_within_a_day_revoke_a_device_cookie() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up("ada").await;
     let mut ada = browser_at(&app, "198.51.100.1");
     ada.sign_in(EMAIL, PASSWORD).await.is_at("/dashboard");
     keep_device(&mut ada);
-    // Nine that are a day old count no more.
+    // Nine failures that are a day old no longer count.
     let fail = async |ada: &mut Reader, from: usize, count: usize| {
         for number in from..from + count {
             ada.client = ada.client.from(&format!("198.51.100.{}", number / 4 + 10));
@@ -207,7 +207,7 @@ async fn ten_failures_with_a_device_cookie_within_a_day_end_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_password_a_removed_factor_and_signing_out_everywhere_end_device_cookies() {
+async fn device_cookies_are_revoked_by_password_change_factor_removal_and_sign_out_everywhere() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_LOGIN_ADDRESS", "1000/15m")).await;
     let ada = app.with_totp("ada").await;
     let cookies = async || app.number("SELECT COUNT(*) FROM device_cookies").await;
@@ -236,7 +236,7 @@ async fn a_new_password_a_removed_factor_and_signing_out_everywhere_end_device_c
     let token = app.last_mail_to(EMAIL).await.token();
     app.anonymous().post("/v1/auth/reset-password", json!({ "token": token, "password": PASSWORD })).await.assert(200);
     assert_eq!(cookies().await, 0);
-    // A browser keeps one for each of five accounts, for 90 days.
+    // A browser keeps one for each of up to five accounts, for 90 days.
     let mut reader = app.reader();
     for number in 0..6 {
         let name = format!("user{number}");
@@ -249,18 +249,18 @@ async fn a_new_password_a_removed_factor_and_signing_out_everywhere_end_device_c
     app.clock.advance(90 * DAY);
     app.stop().await;
     app.start().await;
-    tests::wait::until("they are forgotten", async || (app.number("SELECT COUNT(*) FROM device_cookies").await == 0).then_some(())).await;
+    tests::wait::until("they are deleted", async || (app.number("SELECT COUNT(*) FROM device_cookies").await == 0).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hopping_from_one_network_of_a_site_to_the_next_passes_no_limit() {
+async fn changing_networks_within_a_site_does_not_evade_limits() {
     let app = TestApp::spawn_among_strangers(Options::default().with("LIMIT_LOGIN_ADDRESS", "1/15m")).await;
     for number in 0..50 {
         app.stranger(&format!("2001:db8:1:{number:x}::1")).forget(&format!("user{number}")).await.assert(202);
     }
     app.stranger("2001:db8:1:ff::1").forget("last").await.refused(429);
     app.stranger("2001:db8:2::1").forget("other").await.assert(202);
-    // Registrations are looked at before they are counted, logins before and after a hash.
+    // Registrations are checked before they are counted, logins before and after hashing.
     for number in 0..10 {
         app.stranger(&format!("2001:db8:3:{number:x}::1")).log_in("ada", "wrong").await.refused(401);
     }
@@ -274,7 +274,7 @@ async fn hopping_from_one_network_of_a_site_to_the_next_passes_no_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_logged_says_what_failed_and_nothing_that_was_typed() {
+async fn logs_contain_the_failure_but_no_user_input() {
     let log = logged::listen("info");
     let app = TestApp::spawn_with_passkeys().await;
     let ada = app.with_both("ada").await;
@@ -323,9 +323,9 @@ async fn what_is_logged_says_what_failed_and_nothing_that_was_typed() {
     assert!(written.contains("a mail was written"), "{written}");
     for secret in ["confidential", "conf-iden", PASSWORD, "ada@", &code, &ada.codes[0], key.token(), &pending.token] {
         let line = written.lines().find(|line| line.contains(secret));
-        assert_eq!(line, None, "{secret:?} is written down");
+        assert_eq!(line, None, "{secret:?} is in the log");
     }
-    // Nor is it in the trail.
+    // Nor is it in the audit trail.
     let trail = app.audit_text().await;
     for secret in ["confidential", "conf-iden", "ada@", &code] {
         assert!(!trail.contains(secret), "{secret}");
@@ -341,7 +341,7 @@ async fn the_log_is_not_flooded() {
         app.anonymous().with_token(token).from(address).get("/v1/account").await.refused(401);
     };
     for number in 0..100 {
-        // Of one /48, each of a /64 of its own.
+        // One /48, each request from a different /64.
         knock(&format!("2001:db8:1:{number:x}::1")).await;
     }
     knock("192.0.2.1").await;
@@ -354,13 +354,13 @@ async fn the_log_is_not_flooded() {
     assert_eq!((&summed[0]["network"], &summed[0]["more"], &summed[0]["event"]), (&json!("2001:db8:1::/48"), &json!(90), &json!("bearer")));
 }
 
-/// How many lines have this text.
+/// The number of lines that contain this text.
 fn lines_with(log: &Output, text: &str) -> usize {
     log.lines().iter().filter(|line| line.contains(text)).count()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invented_signatures_of_the_edge_do_not_flood_the_log() {
+async fn forged_edge_signatures_do_not_flood_the_log() {
     let log = logged::listen("info");
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let knock = async |address: &str, path: &str, header: &str, status: u16| {
@@ -384,9 +384,9 @@ async fn invented_signatures_of_the_edge_do_not_flood_the_log() {
     assert_eq!(lines_with(&log, "invalid edge signature"), 12);
 }
 
-// Three hundred logins, none of them hashed: a second.
+// Three hundred logins, none of which is hashed: a second.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_passwords_is_refused_by_a_limit_and_no_fault_of_the_service() {
+async fn a_flood_of_passwords_is_rate_limited_and_not_logged_as_an_error() {
     let log = logged::listen("info");
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let (state, mut held) = (app.state(), Vec::new());
@@ -398,7 +398,7 @@ async fn a_flood_of_passwords_is_refused_by_a_limit_and_no_fault_of_the_service(
         let stranger = app.stranger("203.0.113.7");
         guesses.spawn(async move { stranger.log_in("ada", "wrong").await });
     }
-    // All but those 256 that may wait.
+    // All except the 256 that may wait.
     for _ in 0..44 {
         let answer = guesses.join_next().await.unwrap().unwrap();
         answer.refused(503);
@@ -415,7 +415,7 @@ async fn a_flood_of_passwords_is_refused_by_a_limit_and_no_fault_of_the_service(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exchanges_that_are_no_grants_are_logged_too() {
+async fn invalid_token_requests_are_logged() {
     let log = logged::listen("info");
     let app = TestApp::spawn().await;
     let bodies = [
@@ -434,7 +434,7 @@ async fn exchanges_that_are_no_grants_are_logged_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_of_an_account_are_in_its_trail_the_first_at_once_and_the_number_after_a_minute() {
+async fn login_failures_are_audited_at_once_and_summarized_after_a_minute() {
     let mut app = TestApp::spawn_with(Options::default().with("LIMIT_LOGIN_ADDRESS", "1000/15m")).await;
     app.sign_up("ada").await;
     let key = app.api_key("ada", &["read"]).await;
@@ -459,7 +459,7 @@ async fn failures_of_an_account_are_in_its_trail_the_first_at_once_and_the_numbe
     assert_eq!((row.account_id, row.client_address.as_deref()), (None, Some("127.0.0.1")));
     let since = app.clock.now().0;
 
-    // A restart forgets nothing.
+    // Counts survive a restart.
     app.clock.advance(59_999);
     app.stop().await;
     app.start().await;
@@ -474,7 +474,7 @@ async fn failures_of_an_account_are_in_its_trail_the_first_at_once_and_the_numbe
             ("login.fail".to_owned(), json!({ "count": 4, "since": since })),
         ]
     );
-    // One alone needs no sum.
+    // A single failure needs no summary.
     app.try_log_in("ada", "not hers").await.refused(401);
     app.write_traces().await;
     app.clock.advance(60_000);
@@ -484,7 +484,7 @@ async fn failures_of_an_account_are_in_its_trail_the_first_at_once_and_the_numbe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_is_warned_once_a_day_that_somebody_knows_the_password() {
+async fn the_owner_is_warned_once_a_day_of_a_leaked_password() {
     let app = TestApp::spawn_with_passkeys().await;
     let ada = app.with_totp("ada").await;
     let subject = "Someone entered your password but failed two-factor authentication";
@@ -495,7 +495,7 @@ async fn the_owner_is_warned_once_a_day_that_somebody_knows_the_password() {
     assert_eq!(mails(&app, subject).await, 1);
     let mail = app.last_mail_to(EMAIL).await;
     assert!(mail.text.contains("IP address: 127.0.0.1") && mail.text.contains("/forgot-password"), "{}", mail.text);
-    // Of a wrong step-up the session's owner knows.
+    // The owner of the session knows about a wrong step-up.
     app.clock.advance(DAY - 60_000);
     app.pend("ada").await.recovery("abcd-efgh-abcd-efgh").await.refused(401);
     assert_eq!(mails(&app, subject).await, 1);
@@ -505,12 +505,12 @@ async fn the_owner_is_warned_once_a_day_that_somebody_knows_the_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_is_told_of_a_sign_in_from_a_new_network_with_a_new_browser() {
+async fn the_owner_is_notified_of_a_sign_in_from_a_new_network_and_browser() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up("ada").await;
     let subject = "New sign-in to your account";
     let log_in = async |address: &str| app.stranger(address).log_in("ada", PASSWORD).await.assert(200);
-    // The first one of all is nobody's news, and then those from the same network.
+    // The very first sign-in sends no notice, nor do later ones from the same network.
     log_in("192.0.2.1").await;
     log_in("192.0.2.200").await;
     assert_eq!(mails(&app, subject).await, 0);
@@ -525,7 +525,7 @@ async fn the_owner_is_told_of_a_sign_in_from_a_new_network_with_a_new_browser() 
     log_in("2001:db8::1").await;
     assert_eq!(mails(&app, subject).await, 2);
     log_in("2001:db8:0:ffff::1").await;
-    // A browser that was used before is no news anywhere.
+    // A known browser sends no notice from any network.
     let mut ada = browser_at(&app, "192.0.2.1");
     ada.sign_in(EMAIL, PASSWORD).await.is_at("/dashboard");
     keep_device(&mut ada);
@@ -540,7 +540,7 @@ async fn the_owner_is_told_of_a_sign_in_from_a_new_network_with_a_new_browser() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hundred_notices_are_twenty_and_one_that_sums_up() {
+async fn two_hundred_notices_become_twenty_and_a_summary() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_ACCESS_KEYS", "1000")).await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", SessionOrigin::Dashboard).await;
@@ -548,7 +548,7 @@ async fn two_hundred_notices_are_twenty_and_one_that_sums_up() {
         session.post("/v1/access-keys", json!({ "friendlyName": format!("key {number}") })).await.assert(201);
     }
     assert_eq!(subjects(&app).await, ["An access key was created"; 20]);
-    // Other kinds have their own.
+    // Other kinds have a separate limit.
     session.delete("/v1/access-keys/key%200").await.assert(204);
     assert_eq!(mails(&app, "An access key was deleted").await, 1);
     app.clock.advance(3_600_000);

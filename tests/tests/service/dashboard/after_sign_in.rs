@@ -24,7 +24,7 @@ async fn a_sign_in_leads_to_the_requested_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_next_page_is_kept_over_a_password_reset_and_a_sign_up() {
+async fn the_next_page_is_kept_across_a_password_reset_and_a_sign_up() {
     const NEXT: &str = "?next=%2Fdashboard%2Fdesign";
     let app = TestApp::spawn().await;
     app.register("ada").await;

@@ -436,7 +436,7 @@ async fn what_a_cli_says_about_itself_is_escaped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_to_paste_is_created_by_the_button_and_shown_once() {
+async fn an_access_key_for_older_clis_is_created_by_the_button_and_shown_once() {
     let (app, mut reader) = ada().await;
     let keys = async || {
         let body = app.log_in("ada").await.get("/v1/access-keys").await.assert(200);
@@ -445,7 +445,7 @@ async fn a_key_to_paste_is_created_by_the_button_and_shown_once() {
         names.collect::<Vec<_>>()
     };
     let page = reader.open("/dashboard/cli/key?hostname=old-laptop").await.has_status(200).shows("old-laptop").shows("60 days");
-    assert_eq!(keys().await, Vec::<String>::new(), "opening the page makes nothing");
+    assert_eq!(keys().await, Vec::<String>::new(), "opening the page creates nothing");
     let made = reader.send(&page.form()).await.has_status(200).shows("Your access key");
     let html = made.html();
     let (_, rest) = html.split_once("id=\"raw-key\">").unwrap();

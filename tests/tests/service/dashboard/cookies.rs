@@ -67,7 +67,7 @@ async fn each_sign_in_creates_a_session_and_revokes_the_previous_one() {
     reader.fill("/dashboard/sign-in?again", &[("email", "ada@example.com"), ("password", PASSWORD)]).await.shows("Hello");
     assert_ne!(first, reader.cookies["updraft"]);
     old.open("/dashboard").await.is_at("/dashboard/sign-in");
-    assert!(!old.cookies.contains_key("updraft"), "a session that has ended is taken away");
+    assert!(!old.cookies.contains_key("updraft"), "the cookie of a revoked session is removed");
     // A planted value never becomes a session.
     let mut planted = app.reader();
     planted.cookies.insert("updraft".to_owned(), format!("svc_ss_{}", "A".repeat(43)));

@@ -51,7 +51,7 @@ async fn an_app_is_set_up_and_the_recovery_codes_are_shown_once() {
         page.html()
     );
     let form = page.form_to(AUTHENTICATOR);
-    assert!(!form.fields.contains_key("stepUpCode"), "there is nothing to show again yet");
+    assert!(!form.fields.contains_key("stepUpCode"), "there are no recovery codes yet");
 
     // A wrong code: the same QR code again, since nothing else can show it.
     let wrong = format!("{:06}", (totp.code(app.clock.now()).parse::<u32>().unwrap() + 1) % 1_000_000);
@@ -66,7 +66,7 @@ async fn an_app_is_set_up_and_the_recovery_codes_are_shown_once() {
     is_sound(&page.answer);
     let codes = codes(&page);
     assert_eq!(codes.len(), 10);
-    assert!(!page.html().contains("class=\"banner\""), "what the banner asks for was just done");
+    assert!(!page.html().contains("class=\"banner\""), "the banner's request was just completed");
     let overview = reader.open(SECURITY).await.shows(">on</span>").shows("10 left").shows("Replace app");
     is_sound(&overview.answer);
     assert!(!overview.html().contains("class=\"banner\"") && !overview.html().contains(&codes[0]));

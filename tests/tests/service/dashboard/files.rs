@@ -7,7 +7,7 @@ use tests::TestApp;
 use xtask::paths;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn they_are_local_named_by_their_hash_and_cached_forever() {
+async fn static_files_are_local_named_by_hash_and_cached_forever() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
     let html = [reader.open("/dashboard/verify-email").await.html(), reader.open("/dashboard/sign-in").await.html()].concat();
@@ -43,7 +43,7 @@ async fn they_are_local_named_by_their_hash_and_cached_forever() {
 }
 
 #[test]
-fn htmx_is_the_file_of_its_package() {
+fn htmx_is_identical_to_its_npm_package() {
     let ours = fs::read(paths::root().join("control/assets/dashboard/htmx.min.js")).unwrap();
     // From `cargo xtask setup`, in the version of package.json.
     let theirs = fs::read(paths::root().join("node_modules/htmx.org/dist/htmx.min.js")).unwrap();

@@ -60,7 +60,7 @@ async fn another_site_cannot_sign_a_user_out() {
     assert!(!signs_out(&ada, &[FORM, OURS], None).await);
     assert!(!signs_out(&ada, &[("content-type", "text/plain"), OURS], Some(body(&token))).await);
     assert!(!signs_out(&ada, &[("content-type", "application/json"), OURS], Some(format!("{{\"csrf\":\"{token}\"}}"))).await);
-    assert!(!signs_out(&ada, &[FORM, OURS, ("x-csrf-token", "x")], Some(body(&token))).await, "a wrong header is not made good by a field");
+    assert!(!signs_out(&ada, &[FORM, OURS, ("x-csrf-token", "x")], Some(body(&token))).await, "a field does not replace a valid header");
     // A form cookie next to the session does not help.
     let mut both = ada.clone();
     let mut stranger = app.reader();

@@ -55,10 +55,10 @@ pub(crate) fn is_sound(answer: &Answer) {
     for named in html.split("aria-describedby=\"").skip(1).flat_map(|rest| rest.split('"').next().unwrap().split(' ')) {
         assert!(html.contains(&format!(" id=\"{named}\"")), "{asked}: nothing has the id {named}");
     }
-    assert!(html.matches(" autofocus").count() <= 1, "{asked}: the page begins at two places");
+    assert!(html.matches(" autofocus").count() <= 1, "{asked}: more than one element has autofocus");
     // The design page shows an example of an error.
     let is_refused = html.contains("class=\"notice bad\" role=\"alert\"") && !asked.contains("/design");
-    assert_eq!(html.contains("<title>Error: "), is_refused, "{asked}: the title does not say what the page is in\n{html}");
+    assert_eq!(html.contains("<title>Error: "), is_refused, "{asked}: the title does not tell whether there is an error in\n{html}");
     let forms = html.matches("method=\"post\"").count();
     assert_eq!(html.matches("name=\"csrf\"").count(), forms, "{asked}: a form without a token");
     assert!(answer.body.len() < 60_000, "{asked}: {} bytes", answer.body.len());
@@ -87,13 +87,13 @@ async fn look(app: &TestApp, reader: &mut Reader, may_see: impl Fn(For) -> bool)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_page_is_guarded_and_sound_for_visitors() {
+async fn every_page_has_security_headers_and_valid_html_for_visitors() {
     let app = TestApp::spawn().await;
     look(&app, &mut app.reader(), |who| who == For::All).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_page_is_guarded_and_sound_for_signed_in_users() {
+async fn every_page_has_security_headers_and_valid_html_for_signed_in_users() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
@@ -110,7 +110,7 @@ async fn every_page_is_guarded_and_sound_for_signed_in_users() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn error_pages_are_guarded_and_sound() {
+async fn error_pages_have_security_headers_and_valid_html() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
     for (method, path, status, title) in [
@@ -250,7 +250,7 @@ async fn policy_reports_are_rate_limited_by_address() {
 
 /// Pages with a path parameter, for things that exist.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_with_a_path_parameter_are_guarded_and_sound() {
+async fn pages_with_a_path_parameter_have_security_headers_and_valid_html() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     app.named_key("ada", "laptop").await;

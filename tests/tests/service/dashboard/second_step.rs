@@ -33,7 +33,7 @@ async fn an_authenticator_code_completes_a_sign_in() {
     let refused = reader.fill("/dashboard/sign-in/second-factor", &[("code", &wrong)]).await.has_status(401);
     is_told_at_the_field(&refused, "The code is incorrect or was already used. Wait for the next one.");
     let page = reader.send(&refused.form().with(&[("code", &format!("{left} {right}"))])).await.is_at("/dashboard").shows("Hello");
-    assert!(!page.html().contains("class=\"banner\""), "who has a second factor needs no banner");
+    assert!(!page.html().contains("class=\"banner\""), "a user with a second factor needs no banner");
     assert!(!reader.cookies.contains_key("updraft-pending"));
     for asked in &reader.asked {
         assert!(!asked.contains(&token) && !asked.contains(&code), "{asked}");
@@ -125,7 +125,7 @@ async fn too_many_failures_or_too_much_time_start_the_sign_in_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_next_page_is_kept_over_both_steps() {
+async fn the_next_page_is_kept_across_both_steps() {
     let app = TestApp::spawn().await;
     let holder = with_totp(&app).await;
     let mut reader = app.reader();

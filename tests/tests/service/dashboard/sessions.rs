@@ -30,7 +30,7 @@ async fn another_session_is_revoked_and_signed_out() {
     let page = reader.open("/dashboard/sessions").await.has_status(200).shows("This session").shows("No authorized devices.");
     let page = page.shows(">just now</time>").shows("Expires <time datetime=\"");
     let forms = ends(&page);
-    assert_eq!(forms.len(), 1, "this one has no button: {}", page.html());
+    assert_eq!(forms.len(), 1, "the current session has no button: {}", page.html());
     reader.send(&forms[0]).await.is_at("/dashboard/sessions").shows("The session was revoked.");
     other.open("/dashboard").await.is_at("/dashboard/sign-in");
     let page = reader.send(&forms[0]).await.is_at("/dashboard/sessions").shows("It was already signed out.");

@@ -1,4 +1,4 @@
-//! Bundles by their signed addresses.
+//! Bundles by their signed URLs.
 
 use reqwest::Method;
 use serde_json::json;
@@ -9,7 +9,7 @@ use tests::{Answer, Client, Options, TestApp};
 
 const HOUR: i64 = 3_600_000;
 
-/// A server with a release of these bytes, and the path of its signed address.
+/// A server with a release of these bytes, and the path of its signed URL.
 async fn released(bytes: &[u8]) -> (TestApp, Client, String) {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
@@ -45,7 +45,7 @@ fn has_bundle_headers(answer: &Answer) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bundle_is_served_whole_with_its_length_and_never_encoded() {
+async fn a_bundle_is_served_with_its_length_and_never_compressed() {
     let bytes = b"console.log('hello');".repeat(10_000);
     let (_app, client, path) = released(&bytes).await;
     for accepted in ["identity", "gzip", "gzip, br, zstd, *"] {
@@ -63,13 +63,13 @@ async fn a_bundle_is_served_whole_with_its_length_and_never_encoded() {
     assert_eq!(head.header("content-length"), bytes.len().to_string());
     assert_eq!(head.header("etag"), format!("\"{}\"", Sha256Hex::of(&bytes)));
     has_bundle_headers(&head);
-    // A slash at the end, or a credential, is no matter.
+    // A trailing slash or a credential makes no difference.
     let (blob, query) = path.split_once('?').unwrap();
     ask(&client, &format!("{blob}/?{query}"), &[("authorization", "Bearer nonsense")]).await.assert_status(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ranges_are_served_as_the_standard_says() {
+async fn ranges_are_served_as_in_the_rfc() {
     let bytes: Vec<u8> = (0..1_000_u32).map(|index| u8::try_from(index % 251).unwrap()).collect();
     let (_app, client, path) = released(&bytes).await;
     for (range, from, to) in [
@@ -96,10 +96,10 @@ async fn ranges_are_served_as_the_standard_says() {
         let answer = ask(&client, &path, &[("range", range)]).await;
         answer.refused(416);
         assert_eq!(answer.header("content-range"), "bytes */1000", "{range}");
-        assert_eq!(answer.header("cache-control"), "no-store", "nobody keeps a refusal");
+        assert_eq!(answer.header("cache-control"), "no-store", "refusals are not cached");
         assert_eq!(answer.header("access-control-allow-origin"), "*");
     }
-    // Malformed, of other units, or several: the whole, as the standard allows.
+    // Malformed ranges, other units and multiple ranges get the whole bundle, as the RFC allows.
     for range in [
         "bytes=5-4",
         "bytes=a-b",
@@ -119,14 +119,14 @@ async fn ranges_are_served_as_the_standard_says() {
         assert_eq!(answer.body, bytes, "{range}");
         assert_eq!(answer.optional_header("content-range"), None, "{range}");
     }
-    // A range means nothing to HEAD.
+    // HEAD ignores ranges.
     let head = client.send(client.request(Method::HEAD, &path).header("range", "bytes=0-0")).await;
     head.assert_status(200);
     assert_eq!(head.header("content-length"), "1000");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_has_the_bundle_is_told_so() {
+async fn a_cached_bundle_is_answered_304() {
     let bytes = b"script".repeat(100);
     let (_app, client, path) = released(&bytes).await;
     let tag = format!("\"{}\"", Sha256Hex::of(&bytes));
@@ -137,7 +137,7 @@ async fn a_client_that_has_the_bundle_is_told_so() {
         assert!(answer.body.is_empty());
         assert_eq!(answer.header("etag"), tag);
         assert_eq!(answer.header("cache-control"), "public, max-age=86400, immutable, no-transform");
-        // Even when a part is asked for.
+        // Even for a range request.
         ask(&client, &path, &[("if-none-match", named), ("range", "bytes=0-0")]).await.assert_status(304);
     }
     for named in ["\"other\"", "other", "", tag.trim_matches('"')] {
@@ -145,7 +145,7 @@ async fn a_client_that_has_the_bundle_is_told_so() {
         answer.assert_status(200);
         assert_eq!(answer.body, bytes, "{named}");
     }
-    // A part is only of use to a client that has the rest of the same bytes.
+    // A range is sent only if the client has the rest of the same bytes.
     let answer = ask(&client, &path, &[("if-range", &tag), ("range", "bytes=1-2")]).await;
     answer.assert_status(206);
     assert_eq!(answer.body, bytes[1..3]);
@@ -157,9 +157,9 @@ async fn a_client_that_has_the_bundle_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_valid_for_24_to_25_hours_and_the_same_within_an_hour() {
+async fn a_download_url_is_valid_for_24_to_25_hours_and_stable_within_an_hour() {
     let (app, client, path) = released(b"script").await;
-    // To the beginning of an hour.
+    // To the start of an hour.
     app.clock.advance(HOUR - app.clock.now().0.rem_euclid(HOUR));
     let ada = app.anonymous().with_token(Some(app.access_key("bob", 100 * HOUR).await));
     app.share("ada", "demo", "bob", "Viewer", 5).await;
@@ -170,10 +170,10 @@ async fn an_address_is_valid_for_24_to_25_hours_and_the_same_within_an_hour() {
     let early = address().await;
     app.clock.advance(HOUR - 1);
     let late = address().await;
-    assert_eq!(early, late, "one address for the hour");
+    assert_eq!(early, late, "one URL for the hour");
     app.clock.advance(1);
     assert_ne!(address().await, late);
-    // `late` was made a millisecond before: it must live for another 24 hours less that.
+    // `late` was signed a millisecond before, so it stays valid for another 24 hours minus that.
     app.clock.advance(24 * HOUR - 1);
     client.get(&late).await.assert_status(200);
     app.clock.advance(HOUR);
@@ -183,7 +183,7 @@ async fn an_address_is_valid_for_24_to_25_hours_and_the_same_within_an_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_address_is_refused() {
+async fn a_modified_download_url_is_refused() {
     let (app, client, path) = released(b"script").await;
     let (blob, query) = path.split_once('?').unwrap();
     let (expires, signature) = query.split_once('&').unwrap();
@@ -220,7 +220,7 @@ async fn a_changed_address_is_refused() {
         assert_eq!(answer.header("cache-control"), "no-store");
         assert_eq!(answer.header("access-control-allow-origin"), "*", "{wrong}");
     }
-    // Signed with another secret; signed for bytes that are not there.
+    // Signed with another secret, and signed for bytes that do not exist.
     let now = app.clock.now();
     let forged = download_url(&DownloadUrls { base_url: "", secret: b"another-secret-of-32-characters-or-more", now }, &key);
     client.get(&forged).await.refused(403);
@@ -232,7 +232,7 @@ async fn a_changed_address_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_can_be_replaced_without_a_gap() {
+async fn a_signing_secret_can_be_rotated_without_downtime() {
     let old = tests::app::DOWNLOAD_SECRET;
     let new = "a-new-download-secret-of-the-tests-0123456789";
     let app = TestApp::spawn_with(Options::default().with("DOWNLOAD_SECRET", format!("{new},{old}"))).await;
@@ -243,7 +243,7 @@ async fn a_secret_can_be_replaced_without_a_gap() {
     let blob = path.split_once('?').unwrap().0.rsplit('/').next().unwrap().to_owned();
     let key = shared::hash::BlobKey::from_encoded(&blob).unwrap();
     let signed = |secret: &str| download_url(&DownloadUrls { base_url: "", secret: secret.as_bytes(), now: app.clock.now() }, &key);
-    assert_eq!(path, signed(new), "the first signs");
+    assert_eq!(path, signed(new), "the first secret signs");
     for secret in [new, old] {
         app.anonymous().get(&signed(secret)).await.assert_status(200);
     }
@@ -251,7 +251,7 @@ async fn a_secret_can_be_replaced_without_a_gap() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_origins_may_ask_and_other_methods_may_not() {
+async fn other_origins_are_allowed_and_other_methods_are_not() {
     let (_app, client, path) = released(b"script").await;
     let preflight = client.send(client.request(Method::OPTIONS, &path).header("origin", "https://example.com")).await;
     preflight.assert_status(204);

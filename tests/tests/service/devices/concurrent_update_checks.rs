@@ -1,4 +1,4 @@
-//! Many checks at once share their looks at the database; none may be answered from what was replaced before it was asked.
+//! Concurrent checks share database reads; none may get data that was replaced before the check began.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +11,9 @@ use tests::wait::until;
 use tests::{Bundle, Client, Db, Dialect, TestApp, on_write};
 use tokio::task::{JoinHandle, yield_now};
 
-/// Checks at once.
+/// Concurrent checks.
 const AT_ONCE: usize = 24;
-/// Changes in a row.
+/// Successive changes.
 const CHANGES: usize = 20;
 
 async fn is_offered(client: &Client, key: &str) -> Value {
@@ -21,7 +21,7 @@ async fn is_offered(client: &Client, key: &str) -> Value {
     answer.assert(200)["update_info"]["is_available"].clone()
 }
 
-/// Asks all the time, so that looks are always under way, until it is over.
+/// Sends checks continuously until `is_over`, so that reads are always in progress.
 fn keep_asking(client: &Client, key: &str, is_over: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
     let other = |_| {
         let (client, key, is_over) = (client.clone(), key.to_owned(), Arc::clone(is_over));
@@ -34,7 +34,7 @@ fn keep_asking(client: &Client, key: &str, is_over: &Arc<AtomicBool>) -> Vec<Joi
     (0..4).map(other).collect()
 }
 
-/// Asks many times at once, about both keys in turns.
+/// Sends many concurrent checks, alternating between both keys.
 async fn all_are_told(client: &Client, keys: [&str; 2], expected: [bool; 2]) {
     let asked = (0..AT_ONCE).map(|number| is_offered(client, keys[number % 2]));
     for (number, offered) in join_all(asked).await.into_iter().enumerate() {
@@ -43,7 +43,7 @@ async fn all_are_told(client: &Client, keys: [&str; 2], expected: [bool; 2]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_is_seen_by_every_check_that_is_asked_after_it_was_answered() {
+async fn every_check_after_a_change_sees_it() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (production, staging) = ada.create_app("demo").await;
@@ -64,7 +64,7 @@ async fn a_change_is_seen_by_every_check_that_is_asked_after_it_was_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_another_program_changes_is_seen_at_once() {
+async fn changes_by_another_process_are_seen_immediately() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (production, staging) = ada.create_app("demo").await;
@@ -86,7 +86,7 @@ async fn what_another_program_changes_is_seen_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_that_are_asked_for_at_once_are_not_mixed_up() {
+async fn concurrent_checks_of_different_keys_are_not_mixed_up() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (production, staging) = ada.create_app("demo").await;
@@ -102,7 +102,7 @@ async fn keys_that_are_asked_for_at_once_are_not_mixed_up() {
                 0 => production.clone(),
                 1 => staging.clone(),
                 2 => gone.clone(),
-                // More than one statement has room for.
+                // More than fit in one statement.
                 _ => format!("nobody-has-this-key-{number}"),
             },
         );
@@ -118,14 +118,14 @@ async fn keys_that_are_asked_for_at_once_are_not_mixed_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn checks_are_refused_while_the_database_cannot_be_asked() {
+async fn checks_are_refused_while_the_database_is_unreachable() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
     let client = app.anonymous();
     assert_eq!(is_offered(&client, &staging).await, false);
     app.db().close().await;
-    // A snapshot in memory may have been replaced, and nobody can say so.
+    // A cached snapshot may be outdated, and this cannot be verified.
     let path = format!("/v1/public/svc/update_check?deployment_key={staging}&app_version=1.0.0");
     for answer in join_all((0..AT_ONCE).map(|_| client.get(&path))).await {
         answer.refused(503);
@@ -134,7 +134,7 @@ async fn checks_are_refused_while_the_database_cannot_be_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_connection_to_postgresql_is_no_check_s_fault() {
+async fn a_lost_postgresql_connection_fails_no_check() {
     let app = TestApp::spawn().await;
     if app.db().dialect() == Dialect::Sqlite {
         // There are no connections to lose.
@@ -147,12 +147,12 @@ async fn a_lost_connection_to_postgresql_is_no_check_s_fault() {
     let is_over = Arc::default();
     let others = keep_asking(&client, &staging, &is_over);
     for _ in 0..CHANGES {
-        // That of the looks, since they alone end with this statement; once it is gone.
+        // The connection of the reads, identified by its last statement.
         let ended = "SELECT COUNT(pg_terminate_backend(pid, 10000)) FROM (SELECT pid FROM pg_stat_activity WHERE datname = current_database() \
             AND query LIKE 'SELECT snapshot_version FROM deployment_keys%' ORDER BY query_start DESC LIMIT 1) AS looker";
-        // For a moment its last statement may be another one: the pool's, which asks whether it lives.
-        until("the connection is ended", async || (app.number(ended).await == 1).then_some(())).await;
-        // Answered by a look that began afterwards, so that none loses two.
+        // For a moment its last statement may be the health check of the pool.
+        until("the connection to be terminated", async || (app.number(ended).await == 1).then_some(())).await;
+        // Answered by a read that began afterwards, so at most one is lost.
         assert_eq!(is_offered(&client, &staging).await, false);
     }
     is_over.store(true, Ordering::Relaxed);
@@ -161,15 +161,15 @@ async fn a_lost_connection_to_postgresql_is_no_check_s_fault() {
     }
 }
 
-/// One thread, so that a caller that was answered has gone on before the test does.
+/// On one thread, so that tasks with a response have continued before the test does.
 #[tokio::test]
-async fn a_change_while_checks_wait_for_their_turn_is_built_once() {
+async fn a_change_during_queued_checks_is_built_once() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
     let key = DeploymentKey::try_from(staging).unwrap();
     let state = app.state();
-    // Each for another account, since one alone never has all of them.
+    // Each for another account, since a single account never gets all slots.
     let mut turns = Vec::new();
     while let Some(turn) = state.snapshots.turn(&format!("account {}", turns.len())).now_or_never() {
         turns.push(turn.unwrap());
@@ -180,11 +180,11 @@ async fn a_change_while_checks_wait_for_their_turn_is_built_once() {
             tokio::spawn(async move { state.snapshots.current(&key).await.unwrap().unwrap() })
         })
         .collect();
-    // They ask first, so they know their version when this does.
+    // They run first, so they have read their version when this task continues.
     yield_now().await;
     let old = state.snapshots.version(&key).await.unwrap().unwrap();
     ada.upload("demo", "Staging", &Bundle::script("A\n").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
-    // One turn for all of them; each that builds gives another snapshot.
+    // One slot for all of them; each build returns a different snapshot.
     drop(turns.pop());
     let snapshots: Vec<_> = join_all(checks).await.into_iter().map(Result::unwrap).collect();
     assert!(snapshots[0].version() > old, "the change came too late");

@@ -1,4 +1,4 @@
-//! Plain checks are answered before the router; what they get must be what the long way through it gives.
+//! Ordinary checks are answered on a fast path before the router, with the same responses as through the full stack.
 
 use axum::http::HeaderMap;
 use reqwest::Method;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shared::wire::path::{self, Job};
 use tests::{Answer, Bundle, Options, TestApp, raw};
 
-/// Everything that an answer says, its length too, but for what is new in each.
+/// Everything in a response, including its length, except values that are unique to each.
 fn said(answer: &Answer) -> (u16, Vec<(String, String)>, Value) {
     let mut headers: HeaderMap = answer.headers.clone();
     for new in ["date", "x-request-id"] {
@@ -26,12 +26,12 @@ fn said(answer: &Answer) -> (u16, Vec<(String, String)>, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_short_way_and_the_long_way_say_the_same() {
+async fn the_fast_path_and_the_full_stack_answer_identically() {
     both_say_the_same(&TestApp::spawn().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_short_way_and_the_long_way_say_the_same_of_an_https_address() {
+async fn the_fast_path_and_the_full_stack_answer_identically_for_an_https_base_url() {
     let app = TestApp::spawn_with(Options::default().with("BASE_URL", "https://updates.example.com")).await;
     both_say_the_same(&app).await;
     let answer = app.anonymous().get("/v1/public/svc/update_check").await;
@@ -60,7 +60,7 @@ async fn both_say_the_same(app: &TestApp) {
             String::new(),
         ] {
             let short = client.get(&format!("{path}?{query}")).await;
-            // A slash at the end is cut off by a layer.
+            // A middleware removes a trailing slash.
             let slash = client.get(&format!("{path}/?{query}")).await;
             assert_eq!(said(&short), said(&slash), "{path}?{query}");
             statuses.push(short.status.as_u16());
@@ -72,7 +72,7 @@ async fn both_say_the_same(app: &TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_layers_refuse_is_refused_on_the_short_way_too() {
+async fn requests_the_middleware_refuses_are_refused_on_the_fast_path() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -88,7 +88,7 @@ async fn what_the_layers_refuse_is_refused_on_the_short_way_too() {
     }
 }
 
-/// The lines of an answer as it came, in any order, without those that are new in each.
+/// The raw lines of a response in any order, without those that are unique to each.
 async fn said_to(base: &str, request: &str) -> Vec<String> {
     let answer = raw::exchange(base, request.as_bytes()).await;
     let is_new = |line: &str| ["date:", "x-request-id:"].iter().any(|name| line.to_ascii_lowercase().starts_with(name));
@@ -99,7 +99,7 @@ async fn said_to(base: &str, request: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unusual_forms_of_a_check_are_answered_alike_on_both_ways() {
+async fn unusual_checks_are_answered_identically_on_both_paths() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;

@@ -18,7 +18,7 @@ async fn send(app: &TestApp, path: &str, body: impl Into<reqwest::Body>) -> Answ
     client.send(client.request(Method::POST, path).header("content-type", "application/json").body(body)).await
 }
 
-/// A deploy report with these changes; null takes a member out.
+/// A deploy report with these changes; null removes a member.
 fn deploy(key: &str, changes: &Value) -> String {
     let mut body =
         json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "a", "label": "v1", "status": "DeploymentSucceeded" });
@@ -27,7 +27,7 @@ fn deploy(key: &str, changes: &Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_is_named_and_nothing_is_counted() {
+async fn every_invalid_member_is_named_and_nothing_is_counted() {
     let (app, ada, key) = prepared().await;
     for (changes, named) in [
         (json!({ "deployment_key": null }), &["deployment_key"][..]),
@@ -78,7 +78,7 @@ async fn every_bad_member_is_named_and_nothing_is_counted() {
         }
     }
     assert_eq!(ada.metrics("demo", "Staging").await, json!({}));
-    // The longest that are allowed.
+    // The maximum lengths.
     let longest = json!({ "app_version": "ü".repeat(100), "client_unique_id": "ü".repeat(128), "label": "v999999999", "status": null });
     send(&app, "/reportStatus/deploy", deploy(&key, &longest)).await.assert(200);
 }
@@ -102,7 +102,7 @@ async fn unknown_deployments_are_404_on_every_path() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_of_a_deleted_deployment_are_accepted_and_dropped() {
-    // A refused report is kept by SDKs and sent again at every start.
+    // SDKs keep a refused report and retry it at every start.
     let (app, ada, key) = prepared().await;
     ada.delete("/v1/apps/demo/deployments/Staging").await.assert(204);
     for (path, endpoint) in path::all() {
@@ -118,7 +118,7 @@ async fn reports_of_a_deleted_deployment_are_accepted_and_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_no_json_objects_are_refused() {
+async fn bodies_that_are_not_json_objects_are_refused() {
     let (app, ada, key) = prepared().await;
     let deep = "[".repeat(9_000);
     for (path, endpoint) in path::all() {
@@ -178,7 +178,7 @@ async fn a_report_holds_up_to_10_240_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_that_cannot_be_kept_is_never_answered_200() {
+async fn a_report_that_cannot_be_stored_is_never_answered_200() {
     let (app, _, key) = prepared().await;
     app.db().close().await;
     for (path, endpoint) in path::all() {

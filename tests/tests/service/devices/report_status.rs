@@ -1,4 +1,4 @@
-//! Reports that clients send directly, and the counts they make.
+//! Reports sent directly by clients, and the resulting counters.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shared::wire::path::{self, Case, Job};
 use tests::{Answer, Client, Options, TestApp};
 
-/// A server with an app whose deployments have this many releases; the keys of Production and Staging.
+/// A server with an app whose deployments have this many releases, and the keys of Production and Staging.
 async fn prepared(options: Options, releases: u32) -> (TestApp, Client, String, String) {
     let app = TestApp::spawn_with(options).await;
     let ada = app.sign_up("ada").await;
@@ -19,14 +19,14 @@ async fn prepared(options: Options, releases: u32) -> (TestApp, Client, String, 
     (app, ada, production, staging)
 }
 
-/// Sends a report and lets a millisecond pass, since the order of reports is that of their times.
+/// Sends a report and advances the clock by a millisecond, since reports are ordered by time.
 async fn report(app: &TestApp, what: &str, body: Value) {
     let answer = app.anonymous().post(&format!("/v1/public/svc/report_status/{what}"), body).await;
     assert_eq!(answer.assert(200), json!({ "status": "ok" }));
     app.clock.advance(1);
 }
 
-/// active, downloaded, installed, failed by label or version.
+/// Active, downloaded, installed and failed by label or version.
 async fn counts(client: &Client, deployment: &str) -> BTreeMap<String, [i64; 4]> {
     let metrics = client.metrics("demo", deployment).await;
     let count = |counts: &Value, name: &str| counts[name].as_i64().unwrap();
@@ -46,7 +46,7 @@ fn expected<const N: usize>(counts: [(&str, [i64; 4]); N]) -> BTreeMap<String, [
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_golden_sequence_is_counted_by_the_rules_of_this_service() {
+async fn the_golden_sequence_gives_the_expected_counts() {
     let (app, ada, production, staging) = prepared(Options::default(), 7).await;
     let client = "8a5b3d2e-0f1c-4a7b-9c3d-1e2f3a4b5c6d";
     let deploy = |key: &str, more: Value| {
@@ -54,25 +54,25 @@ async fn the_golden_sequence_is_counted_by_the_rules_of_this_service() {
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body
     };
-    // 1. A binary report makes 1.0.0 the client's place: active +1. It is no label, so nothing is installed.
+    // 1. A binary report makes the device run 1.0.0: active +1. It is not a label, so nothing is installed.
     report(&app, "deploy", deploy(&staging, json!({}))).await;
     assert_eq!(counts(&ada, "Staging").await, expected([("1.0.0", [1, 0, 0, 0])]));
-    // 2. A download raises the label's flag and moves nobody.
+    // 2. A download sets the label's flag and does not move the device.
     report(&app, "download", json!({ "deployment_key": staging, "client_unique_id": client, "label": "v1" })).await;
     assert_eq!(counts(&ada, "Staging").await, expected([("1.0.0", [1, 0, 0, 0]), ("v1", [0, 1, 0, 0])]));
-    // 3. Success moves the client: 1.0.0 −1, v1 +1, and raises the flag "installed".
+    // 3. Success moves the device: 1.0.0 −1, v1 +1, and sets the flag "installed".
     let v1 = deploy(&staging, json!({ "label": "v1", "status": "DeploymentSucceeded", "previous_label_or_app_version": "1.0.0" }));
     report(&app, "deploy", v1.clone()).await;
     let after_3 = expected([("1.0.0", [0, 0, 0, 0]), ("v1", [1, 1, 1, 0])]);
     assert_eq!(counts(&ada, "Staging").await, after_3);
-    // 3b. The same again: it is there already, and the flag is set once. The reference counts 2 here.
+    // 3b. The same again: no change, the flag is set once. The reference counts 2 here.
     report(&app, "deploy", v1).await;
     assert_eq!(counts(&ada, "Staging").await, after_3);
     // 4. v1 −1, v2 +1.
     let v2 = json!({ "label": "v2", "status": "DeploymentSucceeded", "previous_label_or_app_version": "v1" });
     report(&app, "deploy", deploy(&staging, v2)).await;
     assert_eq!(counts(&ada, "Staging").await, expected([("1.0.0", [0, 0, 0, 0]), ("v1", [0, 1, 1, 0]), ("v2", [1, 0, 1, 0])]));
-    // 5. A failure raises its flag; the client is where it was.
+    // 5. A failure sets its flag; the device does not move.
     report(&app, "deploy", deploy(&staging, json!({ "label": "v3", "status": "DeploymentFailed", "previous_deployment_key": staging })))
         .await;
     let after_5 = expected([("1.0.0", [0, 0, 0, 0]), ("v1", [0, 1, 1, 0]), ("v2", [1, 0, 1, 0]), ("v3", [0, 0, 0, 1])]);
@@ -94,7 +94,7 @@ async fn the_golden_sequence_is_counted_by_the_rules_of_this_service() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_path_takes_reports_with_members_named_either_way() {
+async fn every_path_accepts_snake_case_and_camel_case_reports() {
     let (app, ada, _, staging) = prepared(Options::default(), 1).await;
     let (mut deploys, mut downloads) = (0, 0);
     for (index, (path, endpoint)) in path::all().into_iter().filter(|(_, endpoint)| endpoint.job != Job::Check).enumerate() {
@@ -123,14 +123,14 @@ async fn every_path_takes_reports_with_members_named_either_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_without_a_client_id_count_each_and_are_nowhere_active() {
+async fn reports_without_a_client_id_each_count_and_activate_no_device() {
     let (app, ada, _, staging) = prepared(Options::default(), 1).await;
     for id in [json!(null), json!("")] {
         report(&app, "download", json!({ "deployment_key": staging, "client_unique_id": id, "label": "v1" })).await;
         report(&app, "deploy", json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": id, "label": "v1" })).await;
         let failed = json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": id, "label": "v1", "status": "DeploymentFailed" });
         report(&app, "deploy", failed).await;
-        // A binary report of nobody is counted nowhere.
+        // A binary report without a client ID is not counted.
         report(&app, "deploy", json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": id })).await;
     }
     assert_eq!(counts(&ada, "Staging").await, expected([("v1", [0, 2, 2, 2])]));
@@ -138,7 +138,7 @@ async fn reports_without_a_client_id_count_each_and_are_nowhere_active() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_that_is_not_there_is_answered_ok_and_counted_nowhere() {
+async fn a_report_for_an_unknown_release_is_accepted_but_not_counted() {
     let (app, ada, _, staging) = prepared(Options::default(), 1).await;
     for label in ["v2", "v999999999"] {
         report(&app, "download", json!({ "deployment_key": staging, "client_unique_id": "a", "label": label })).await;
@@ -146,13 +146,13 @@ async fn a_release_that_is_not_there_is_answered_ok_and_counted_nowhere() {
         report(&app, "download", json!({ "deployment_key": staging, "label": label })).await;
     }
     assert_eq!(counts(&ada, "Staging").await, expected([]));
-    // Not even later, when the release comes.
+    // Not even later, when the release exists.
     ada.upload("demo", "Staging", b"two", json!({ "appVersion": "1.0.0" })).await.assert(201);
     assert_eq!(counts(&ada, "Staging").await, expected([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failure_then_a_success_of_one_release_are_both_counted_once() {
+async fn a_failure_and_a_later_success_each_count_once() {
     let (app, ada, _, staging) = prepared(Options::default(), 2).await;
     let send = async |label: &str, status: &str| {
         let body = json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": "a", "label": label, "status": status });
@@ -165,7 +165,7 @@ async fn a_failure_then_a_success_of_one_release_are_both_counted_once() {
     assert_eq!(counts(&ada, "Staging").await, expected([("v1", [1, 0, 1, 1])]));
     send("v2", "DeploymentFailed").await;
     assert_eq!(counts(&ada, "Staging").await, expected([("v1", [1, 0, 1, 1]), ("v2", [0, 0, 0, 1])]));
-    // Back and forth moves the one client; what it has once reported stays.
+    // Going back and forth moves the one device; its flags stay.
     send("v2", "DeploymentSucceeded").await;
     send("v1", "DeploymentSucceeded").await;
     send("v2", "DeploymentSucceeded").await;
@@ -173,7 +173,7 @@ async fn a_failure_then_a_success_of_one_release_are_both_counted_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_is_one_within_an_app_and_another_in_the_next() {
+async fn a_client_id_is_one_device_per_app() {
     let (app, ada, _, staging) = prepared(Options::default(), 1).await;
     let (_, other) = ada.create_app("other").await;
     ada.upload("other", "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
@@ -183,7 +183,7 @@ async fn a_client_is_one_within_an_app_and_another_in_the_next() {
     for name in ["demo", "other"] {
         assert_eq!(ada.metrics(name, "Staging").await["v1"]["active"], 1, "{name}");
     }
-    // Ids differ by case and by white space within; 128 characters are the longest.
+    // IDs differ by case and inner whitespace; 128 characters is the maximum.
     for id in ["Same", "sa me", &"ü".repeat(128), "😀", " same", "0"] {
         report(&app, "deploy", json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": id, "label": "v1" })).await;
     }
@@ -191,12 +191,12 @@ async fn a_client_is_one_within_an_app_and_another_in_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_reports_at_once_are_all_counted() {
+async fn concurrent_reports_are_all_counted() {
     let (app, ada, _, staging) = prepared(Options::default(), 1).await;
     let sending: Vec<_> = (0..120)
         .map(|index| {
             let client = app.anonymous();
-            // Each of 60 devices twice.
+            // Each of 60 devices reports twice.
             let body = json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": format!("device-{}", index % 60), "label": "v1" });
             tokio::spawn(async move { client.post("/reportStatus/deploy", body).await })
         })
@@ -218,11 +218,11 @@ async fn binary_versions_beyond_the_limit_are_counted_as_other() {
     run("b", "2.0").await;
     run("c", "3.0").await;
     run("d", "1.0").await;
-    // One that looks like a label is not taken for the release, and "other" is no version of its own.
+    // A version that looks like a label is not counted as the release, and "other" is not a version of its own.
     run("e", "v1").await;
     run("f", "other").await;
     assert_eq!(counts(&ada, "Staging").await, expected([("1.0", [2, 0, 0, 0]), ("2.0", [1, 0, 0, 0]), ("other", [3, 0, 0, 0])]));
-    // From one beyond the limit to another: it stays in `other`.
+    // From one version beyond the limit to another: the device stays in `other`.
     run("c", "4.0").await;
     run("a", "4.0").await;
     assert_eq!(counts(&ada, "Staging").await, expected([("1.0", [1, 0, 0, 0]), ("2.0", [1, 0, 0, 0]), ("other", [4, 0, 0, 0])]));
@@ -231,17 +231,17 @@ async fn binary_versions_beyond_the_limit_are_counted_as_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cleared_history_counts_from_nothing() {
+async fn a_cleared_history_starts_counting_at_zero() {
     let (app, ada, production, staging) = prepared(Options::default(), 1).await;
     let run = async |client: &str, key: &str| {
         report(&app, "deploy", json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": client, "label": "v1" })).await;
     };
     run("a", &staging).await;
     run("b", &staging).await;
-    // What clearing will do to the counts; there is no operation for it yet.
+    // The effect of clearing the history on counters.
     app.change("UPDATE deployments SET counting_epoch = counting_epoch + 1 WHERE deployment_key = $1", &[&staging]).await;
     assert_eq!(counts(&ada, "Staging").await, expected([]));
-    // Nothing is taken from a count that is gone, neither in place nor when the client moves on.
+    // Nothing is subtracted from deleted counters, neither in place nor when the device moves on.
     run("a", &staging).await;
     run("b", &production).await;
     assert_eq!(counts(&ada, "Staging").await, expected([("v1", [1, 0, 1, 0])]));
@@ -249,7 +249,7 @@ async fn a_cleared_history_counts_from_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counts_are_there_after_a_restart() {
+async fn counts_survive_a_restart() {
     let (mut app, ada, _, staging) = prepared(Options::default(), 1).await;
     let body = json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": "a", "label": "v1" });
     report(&app, "deploy", body.clone()).await;
@@ -261,7 +261,7 @@ async fn counts_are_there_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_reports_so_often_for_one_deployment_and_again_a_minute_later() {
+async fn reports_from_one_address_for_one_deployment_are_limited_per_minute() {
     let options = Options::default().with("LIMIT_REPORTS", "3/1m").with("TRUSTED_PROXIES", "127.0.0.1");
     let (app, _, production, staging) = prepared(options, 1).await;
     let send = async |address: &str, key: &str| {

@@ -20,7 +20,7 @@ fn checks() -> Vec<(String, Endpoint)> {
     paths(|job| job == Job::Check)
 }
 
-/// What an answer says, under the snake names: those of camel paths are translated by hand, so that a wrong one is seen.
+/// The members of a response in snake case. Camel case names are translated by hand, so that a wrong one is detected.
 #[track_caller]
 fn info(endpoint: &Endpoint, answer: &Answer) -> Value {
     let body = answer.assert(200);
@@ -83,13 +83,13 @@ fn info(endpoint: &Endpoint, answer: &Answer) -> Value {
     names.iter().zip(snake).map(|(name, snake)| (snake.to_owned(), body[outer][name].clone())).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// Asks the canonical path.
+/// Sends a check to the canonical path.
 async fn check(client: &Client, query: &str) -> Value {
     client.get(&format!("/v1/public/svc/update_check?{query}")).await.assert(200)["update_info"].clone()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_path_answers_both_ways_of_naming_in_its_own_case() {
+async fn every_path_accepts_both_naming_styles_and_answers_in_its_own() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -112,17 +112,17 @@ async fn every_path_answers_both_ways_of_naming_in_its_own_case() {
             format!("deployment_key={key}&app_version=1.0"),
             format!("deploymentKey={key}&appVersion=1.0"),
             format!("deployment_key={key}&appVersion=1.0&clientUniqueId=x&client_unique_id=x"),
-            // Empty is absent: this is what old SDKs send.
+            // Empty is absent: old SDKs send this.
             format!("deploymentKey={key}&appVersion=1.0&packageHash=&isCompanion=&label=&clientUniqueId="),
             format!("deployment_key={key}&deploymentKey=&app_version=1.0&appVersion="),
             format!("deployment_key=&deploymentKey={key}&app_version=&appVersion=1.0"),
-            // White space around the key, and unknown parameters.
+            // Whitespace around the key, and unknown parameters.
             format!("deployment_key=%20{key}%09&app_version=1.0&is_companion=false&more=1&more=2"),
         ] {
             for slash in ["", "/"] {
                 let answer = client.get(&format!("{path}{slash}?{query}")).await;
                 let mut found = info(&endpoint, &answer);
-                // At the turn of an hour the address is signed again.
+                // At the start of an hour the URL is signed anew.
                 let url = |value: &Value| value["download_url"].as_str().unwrap().split_once('?').unwrap().0.to_owned();
                 assert_eq!(url(&found), url(&expected));
                 found["download_url"] = expected["download_url"].clone();
@@ -137,7 +137,7 @@ async fn every_path_answers_both_ways_of_naming_in_its_own_case() {
             let mut found = info(&endpoint, &answer);
             assert_eq!(found["target_binary_range"], found["app_version"]);
             for name in ["app_version", "target_binary_range"] {
-                // What a client is told of the newest range when it has it all: nothing of interest, the reference says "".
+                // A device that has the newest release of the range gets nothing new here; the reference returns "".
                 found[name] = json!("");
             }
             assert_eq!(found, up_to_date, "{path}?{query}");
@@ -146,7 +146,7 @@ async fn every_path_answers_both_ways_of_naming_in_its_own_case() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_version_is_answered_exactly_as_it_was_sent() {
+async fn the_version_is_echoed_as_sent() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -168,12 +168,12 @@ async fn a_rollout_release_echoes_the_version_as_sent_too() {
     let label = Label::new(2).unwrap();
     let devices: Vec<String> = (0..40).map(|index| format!("device-{index}")).collect();
     let selected = devices.iter().filter(|device| is_selected(device, &label, 25)).count();
-    assert!((1..40).contains(&selected), "the devices include some of either kind");
+    assert!((1..40).contains(&selected), "the devices include both kinds");
     for device in &devices {
         let expected = if is_selected(device, &label, 25) { "v2" } else { "v1" };
         let info = check(&app.anonymous(), &format!("deployment_key={key}&app_version=1.0&client_unique_id={device}")).await;
         assert_eq!((&info["label"], &info["app_version"]), (&json!(expected), &json!("1.0")), "{device}");
-        // One that runs v1 stays there unless it is selected.
+        // A device on v1 stays there unless it is selected.
         let hash = first["packageHash"].as_str().unwrap();
         let info = check(
             &app.anonymous(),
@@ -182,14 +182,14 @@ async fn a_rollout_release_echoes_the_version_as_sent_too() {
         .await;
         assert_eq!(info["is_available"], expected == "v2", "{device}");
     }
-    // Without an id nobody is in an unfinished rollout.
+    // Without a client ID, a device is not part of an unfinished rollout.
     for query in ["", "&client_unique_id="] {
         assert_eq!(check(&app.anonymous(), &format!("deployment_key={key}&app_version=1.0{query}")).await["label"], "v1");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_offered_follows_the_history_at_once() {
+async fn checks_follow_the_history_immediately() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (production, staging) = ada.create_app("demo").await;
@@ -235,13 +235,13 @@ async fn a_disabled_release_is_not_offered_and_a_mandatory_one_is_remembered() {
         let info = check(&client, &format!("deployment_key={key}&app_version=1.0.0{have}")).await;
         assert_eq!((&info["label"], &info["is_mandatory"]), (&json!("v3"), &json!(mandatory)), "{having:?}");
     }
-    // A device that runs the disabled one goes back.
+    // A device on the disabled release goes back.
     assert_eq!(check(&client, &format!("deployment_key={key}&app_version=1.0.0&label=v4&package_hash={}", hashes[3])).await["label"], "v3");
     assert_eq!(check(&client, &format!("deployment_key={key}&app_version=1.0.0&package_hash={}", hashes[2])).await["is_available"], false);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_checks_are_400_by_the_name_of_each_member_and_unknown_keys_404() {
+async fn invalid_checks_are_400_naming_each_member_and_unknown_keys_404() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -277,7 +277,7 @@ async fn bad_checks_are_400_by_the_name_of_each_member_and_unknown_keys_404() {
             dressed(&endpoint, &answer, "GET, HEAD, OPTIONS");
         }
     }
-    // Bad values of what is optional are not worth a refusal: old clients send anything.
+    // Invalid optional values are not refused: old clients send anything.
     for odd in ["label=latest", "label=v0", "package_hash=xyz", "is_companion=maybe"] {
         check(&client, &format!("deployment_key={key}&app_version=1.0.0&{odd}")).await;
     }
@@ -298,7 +298,7 @@ async fn the_key_of_a_deleted_deployment_is_404() {
     app.anonymous().get(&query).await.refused(404);
 }
 
-/// The headers that every answer of an acquisition path has, errors too.
+/// The headers of every response on an acquisition path, including errors.
 #[track_caller]
 fn dressed(endpoint: &Endpoint, answer: &Answer, methods: &str) {
     for (name, value) in [
@@ -327,13 +327,13 @@ fn dressed(endpoint: &Endpoint, answer: &Answer, methods: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_path_lets_other_origins_in_and_only_the_legacy_family_is_deprecated() {
+async fn every_path_allows_other_origins_and_only_the_legacy_family_is_deprecated() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
     let client = app.anonymous();
     let all = path::all();
-    assert_eq!(all.len(), 36, "six families, three paths each, with and without /v1 before them");
+    assert_eq!(all.len(), 36, "six families, three paths each, with and without a /v1 prefix");
     for (path, endpoint) in all {
         let (methods, wrong) =
             if endpoint.job == Job::Check { ("GET, HEAD, OPTIONS", Method::POST) } else { ("POST, OPTIONS", Method::GET) };
@@ -368,7 +368,7 @@ async fn every_path_lets_other_origins_in_and_only_the_legacy_family_is_deprecat
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_header_of_https_is_sent_when_the_base_address_is_https() {
+async fn hsts_is_sent_when_the_base_url_is_https() {
     let app = TestApp::spawn_with(tests::Options::default().with("BASE_URL", "https://updates.example.com/")).await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -378,7 +378,7 @@ async fn the_header_of_https_is_sent_when_the_base_address_is_https() {
     }
     let info = check(&ada, &format!("deployment_key={key}&app_version=1.0.0")).await;
     let url = info["download_url"].as_str().unwrap();
-    assert!(url.starts_with("https://updates.example.com/v1/public/svc/bundles/"), "never of the Host header: {url}");
+    assert!(url.starts_with("https://updates.example.com/v1/public/svc/bundles/"), "never from the Host header: {url}");
     let plain = TestApp::spawn().await;
     assert_eq!(plain.anonymous().get("/health").await.optional_header("strict-transport-security"), None);
 }

@@ -1,4 +1,4 @@
-//! The listener for a self-hosted edge: KV's values and the Queue's messages, as a bare workerd asks for them.
+//! The listener for a self-hosted edge: KV values and Queue messages, as a bare workerd requests them.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn installed(count: i64) -> Value {
     json!({ "v1": { "active": count, "downloaded": 0, "installed": count, "failed": 0 } })
 }
 
-/// The settings of a server that would listen there.
+/// The settings of a server with this listener.
 fn config(app: &TestApp, listen: &str) -> Result<Config, String> {
     let mut settings = app.settings();
     settings.insert("UPDRAFT_BINDINGS_LISTEN".to_owned(), listen.to_owned());
@@ -43,7 +43,7 @@ fn config(app: &TestApp, listen: &str) -> Result<Config, String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_is_what_the_publisher_writes_of_this_moment() {
+async fn a_binding_value_is_what_the_publisher_would_write() {
     let (app, ada, workerd, staging) = prepared().await;
     let key = DeploymentKey::try_from(staging.as_str()).unwrap();
     let now = async || {
@@ -64,7 +64,7 @@ async fn a_value_is_what_the_publisher_writes_of_this_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_but_values_and_messages_is_there() {
+async fn only_values_and_messages_are_served() {
     let (_app, _, workerd, staging) = prepared().await;
     for name in ["never-made-0123456789", "short", "%00", "%ff"] {
         value(&workerd, name).await.refused(404);
@@ -83,7 +83,7 @@ async fn nothing_but_values_and_messages_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_is_answered_once_it_is_counted_and_counted_once() {
+async fn a_message_is_acknowledged_after_it_is_counted_once() {
     let (_app, ada, workerd, staging) = prepared().await;
     for (message, count) in [(report(1, &staging, "a", "v1"), 1), (report(1, &staging, "a", "v1"), 1), (report(2, &staging, "b", "v1"), 2)]
     {
@@ -95,7 +95,7 @@ async fn a_message_is_answered_once_it_is_counted_and_counted_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_that_will_never_count_is_taken_and_dropped() {
+async fn a_message_that_can_never_count_is_accepted_and_dropped() {
     let (_app, ada, workerd, staging) = prepared().await;
     let unknown = report(1, "never-made-0123456789", "a", "v1").to_string();
     let unlabelled = report(2, &staging, "a", "latest").to_string();
@@ -107,7 +107,7 @@ async fn a_message_that_will_never_count_is_taken_and_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_larger_than_any_is_refused() {
+async fn an_oversized_message_is_refused() {
     let (_app, ada, workerd, staging) = prepared().await;
     let mut message = report(1, &staging, "a", "v1");
     message["padding"] = json!("x".repeat(128_000));
@@ -118,7 +118,7 @@ async fn a_message_larger_than_any_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_in_a_browser_may_neither_read_nor_post() {
+async fn browsers_can_neither_read_nor_post() {
     let (_app, ada, workerd, staging) = prepared().await;
     for origin in ["https://example.com", "http://localhost:8081", "null", ""] {
         let post = workerd.request(Method::POST, "/message").header("content-type", "text/plain").header("origin", origin);
@@ -129,7 +129,7 @@ async fn a_page_in_a_browser_may_neither_read_nor_post() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_its_database_nothing_is_answered_as_if_it_were_there() {
+async fn without_the_database_every_request_fails() {
     let (app, _, workerd, staging) = prepared().await;
     app.db().close().await;
     value(&workerd, &staging).await.refused(503);
@@ -137,7 +137,7 @@ async fn without_its_database_nothing_is_answered_as_if_it_were_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_off_unless_set_and_ends_with_the_server() {
+async fn the_listener_is_off_by_default_and_stops_with_the_server() {
     let (mut app, _, workerd, staging) = prepared().await;
     app.stop().await;
     assert!(workerd.request(Method::GET, "/").send().await.is_err_and(|error| error.is_connect()));
@@ -147,7 +147,7 @@ async fn it_is_off_unless_set_and_ends_with_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_listens_on_this_machine_alone() {
+async fn only_loopback_addresses_are_allowed() {
     let app = TestApp::spawn().await;
     for listen in ["127.0.0.1:8081", "127.8.0.1:1", "[::1]:8081", "[::ffff:127.0.0.1]:8081"] {
         assert_eq!(config(&app, listen).unwrap().bindings_listen, Some(listen.parse().unwrap()));
@@ -157,7 +157,7 @@ async fn it_listens_on_this_machine_alone() {
         let refusal = config(&app, listen).unwrap_err();
         assert!(refusal.starts_with("UPDRAFT_BINDINGS_LISTEN: must be a loopback address"), "{listen}: {refusal}");
     }
-    // The Worker must be given the secrets, so they are not made up.
+    // The Worker needs the same secrets, so they are not generated.
     let mut settings = app.settings();
     settings.insert("UPDRAFT_BINDINGS_LISTEN".to_owned(), "127.0.0.1:8081".to_owned());
     settings.remove("UPDRAFT_EDGE_SECRET");

@@ -1,4 +1,4 @@
-//! The client's address as the edge says it. What is made of it is tested in the control plane's own crate, since no operation shows it yet.
+//! The client address signed by the edge. Its interpretation is tested in the control plane's own crate, since no operation shows it yet.
 
 use reqwest::Method;
 use serde_json::json;
@@ -9,7 +9,7 @@ use tests::app::EDGE_SECRET;
 const ADDRESS: &str = "198.51.100.9";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_with_the_edges_signature_is_served_and_with_another_refused() {
+async fn a_request_is_served_only_with_the_edges_signature() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -42,7 +42,7 @@ async fn a_request_with_the_edges_signature_is_served_and_with_another_refused()
             assert!(refusal.contains("edge secret or clock"), "{path}: {refusal}");
         }
     }
-    // An upload by the edge's hand, refused before its body is read, and served when the signature is right.
+    // An upload through the edge is refused before its body is read, and served if the signature is valid.
     let releases = "/v1/apps/demo/deployments/Staging/releases";
     for (secret, status) in [(another, 400), (EDGE_SECRET, 201)] {
         let body = tests::multipart::Multipart::default()

@@ -1,4 +1,4 @@
-//! What only the edge may call.
+//! The API that only the edge may call.
 
 mod bindings;
 mod client_address;

@@ -1,4 +1,4 @@
-//! What only the edge may call: batches of reports, and one snapshot at a time.
+//! The API that only the edge may call: batches of reports, and single snapshots.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ async fn send(app: &TestApp, method: Method, path: &str, signature: Option<&str>
     client.send(signature.into_iter().fold(request, |request, signature| request.header("x-updraft-signature", signature))).await
 }
 
-/// Posts what the edge's consumer would, signed in order.
+/// Posts a batch like the edge's consumer, with a valid signature.
 async fn post(app: &TestApp, body: &[u8]) -> Answer {
     let signature = signature(EDGE_SECRET, "POST", REPORTS, app.clock.now(), body);
     send(app, Method::POST, REPORTS, Some(&signature), body.to_vec()).await
@@ -62,7 +62,7 @@ fn counts(active: i64, downloaded: i64, installed: i64, failed: i64) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_call_signed_over_all_of_itself_is_answered() {
+async fn only_a_completely_signed_call_is_answered() {
     let (app, ada, _, staging) = prepared().await;
     let now = app.clock.now();
     let body = json!({ "reports": [report(1, 5, &staging, Some("a"), "installed", "v1")] }).to_string().into_bytes();
@@ -90,10 +90,10 @@ async fn only_a_call_signed_over_all_of_itself_is_answered() {
         assert!([401, 403, 404].contains(&answer.status.as_u16()), "{wrong:?}: {}", answer.text());
         answer.refused(answer.status.as_u16());
     }
-    // The signature in the wrong place: a bearer, a query.
+    // The signature in the wrong place: a bearer token, a query.
     let client = app.anonymous().with_token(Some(good.clone()));
     assert!(client.post(REPORTS, json!({ "reports": [] })).await.status.is_client_error());
-    assert_eq!(ada.metrics("demo", "Staging").await, json!({}), "nothing of these was counted");
+    assert_eq!(ada.metrics("demo", "Staging").await, json!({}), "none of these were counted");
 
     for (name, right) in [("good", good.clone()), ("in capitals", upper)] {
         let answer = send(&app, Method::POST, REPORTS, Some(&right), body.clone()).await;
@@ -104,14 +104,14 @@ async fn only_a_call_signed_over_all_of_itself_is_answered() {
         send(&app, Method::POST, REPORTS, Some(&signature), body.clone()).await.assert(200);
     }
     app.clock.advance(WINDOW + 1);
-    assert!(send(&app, Method::POST, REPORTS, Some(&good), body.clone()).await.status.is_client_error(), "an old call is no more");
+    assert!(send(&app, Method::POST, REPORTS, Some(&good), body.clone()).await.status.is_client_error(), "an expired call is refused");
     app.clock.advance(-2 * WINDOW - 2);
-    assert!(send(&app, Method::POST, REPORTS, Some(&good), body).await.status.is_client_error(), "nor is one from the future");
+    assert!(send(&app, Method::POST, REPORTS, Some(&good), body).await.status.is_client_error(), "a call from the future is refused");
     assert_eq!(ada.metrics("demo", "Staging").await, json!({ "v1": counts(1, 0, 1, 0) }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_that_is_none_is_refused_whole() {
+async fn a_malformed_batch_is_refused_as_a_whole() {
     let (app, ada, _, staging) = prepared().await;
     for body in [&b""[..], b"{", b"[]", b"null", b"{}", b"{\"reports\":null}", b"{\"reports\":{}}", b"{\"reports\":\"x\"}", b"\xff"] {
         post(&app, body).await.refused(400);
@@ -136,7 +136,7 @@ async fn a_batch_that_is_none_is_refused_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_report_of_a_batch_is_judged_alone() {
+async fn each_report_of_a_batch_is_validated_separately() {
     let (app, ada, _, staging) = prepared().await;
     let mut no_label = report(4, 5, &staging, Some("a"), "installed", "v1");
     no_label.as_object_mut().unwrap().remove("label");
@@ -162,7 +162,7 @@ async fn each_report_of_a_batch_is_judged_alone() {
             json!([]),
             json!({}),
             report(11, 5, &staging, Some("also-good"), "downloaded", "v1"),
-            // A release that is not there is accepted, and counted nowhere.
+            // An unknown release is accepted, but not counted.
             report(12, 5, &staging, Some("also-good"), "downloaded", "v999"),
         ],
     )
@@ -180,7 +180,7 @@ async fn each_report_of_a_batch_is_judged_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_that_is_delivered_again_counts_nothing_twice() {
+async fn a_redelivered_batch_counts_nothing_twice() {
     let (app, ada, _, staging) = prepared().await;
     let reports = [
         report(1, 5, &staging, Some("a"), "binary", "1.0.0"),
@@ -193,7 +193,7 @@ async fn a_batch_that_is_delivered_again_counts_nothing_twice() {
         // Twice within one batch.
         report(4, 8, &staging, None, "downloaded", "v1"),
     ];
-    // active 1: client a is on v1; downloaded and installed 2: client a's, and that of the report without client.
+    // active 1: device a runs v1; downloaded and installed 2: device a, and the report without a client ID.
     let expected = json!({ "1.0.0": counts(0, 0, 0, 0), "v1": counts(1, 2, 2, 0), "v2": counts(0, 0, 0, 1) });
     for _ in 0..3 {
         assert_eq!(deliver(&app, &reports).await, json!({ "accepted": 8, "dropped": [] }));
@@ -209,8 +209,8 @@ async fn a_batch_that_is_delivered_again_counts_nothing_twice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_do_not_depend_on_the_order_of_arrival() {
     let (app, ada, production, staging) = prepared().await;
-    // One client goes 1.0.0, v1, v2 (which fails), then to Production's v3, told by the times of receipt. The last two have the same time:
-    // then the higher id is the later.
+    // One device reports 1.0.0, v1, v2 (which fails), then Production's v3, by time of receipt. The last two have the same time: the higher ID is the
+    // later one.
     let story = |client: &str| {
         [
             report(1, 10, &staging, Some(client), "binary", "1.0.0"),
@@ -225,19 +225,19 @@ async fn counts_do_not_depend_on_the_order_of_arrival() {
     for (index, order) in orders.iter().enumerate() {
         let story = story(&format!("client-{index}"));
         let in_order: Vec<Value> = order.iter().map(|position| story[*position].clone()).collect();
-        // In two deliveries, cut at another place each time, the second delivering the middle again.
+        // In two overlapping deliveries, split at a different place each time.
         let cut = index % 4 + 1;
         deliver(&app, &in_order[..cut]).await;
         deliver(&app, &in_order[cut - 1..]).await;
     }
-    // Every one of the 120 clients was on 1.0.0, v1, and 2.0.0 at some time and is on Production's v3 now.
+    // Each of the 120 devices ran 1.0.0, v1 and 2.0.0 at some time, and runs Production's v3 now.
     let staging =
         json!({ "1.0.0": counts(0, 0, 0, 0), "2.0.0": counts(0, 0, 0, 0), "v1": counts(0, 0, 120, 0), "v2": counts(0, 0, 0, 120) });
     assert_eq!(ada.metrics("demo", "Staging").await, staging);
     assert_eq!(ada.metrics("demo", "Production").await, json!({ "v3": counts(120, 0, 120, 0) }));
 }
 
-/// Every order of the numbers below `count`.
+/// Every permutation of the numbers below `count`.
 fn permutations(count: usize) -> Vec<Vec<usize>> {
     let Some(last) = count.checked_sub(1) else { return vec![Vec::new()] };
     let shorter = permutations(last);
@@ -250,7 +250,7 @@ fn permutations(count: usize) -> Vec<Vec<usize>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_report_counts_its_flag_and_moves_nobody_back() {
+async fn a_late_report_counts_its_event_but_moves_no_device_back() {
     let (app, ada, _, staging) = prepared().await;
     deliver(&app, &[report(9, 900, &staging, Some("a"), "installed", "v2")]).await;
     deliver(&app, &[report(1, 100, &staging, Some("a"), "installed", "v1"), report(2, 200, &staging, Some("a"), "binary", "1.0.0")]).await;
@@ -259,11 +259,11 @@ async fn a_late_report_counts_its_flag_and_moves_nobody_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn batches_at_once_and_direct_reports_add_up() {
+async fn concurrent_batches_and_direct_reports_add_up() {
     let (app, ada, production, staging) = prepared().await;
     let mut sending = Vec::new();
     for batch in 0..6_u8 {
-        // Sixty clients; each batch moves twenty of them, so that every client is in two batches.
+        // Sixty devices; each batch moves twenty of them, so that every device is in two batches.
         let reports: Vec<Value> = (0..20_u8)
             .map(|index| {
                 let client = format!("client-{}", (u16::from(batch) * 10 + u16::from(index)) % 60);
@@ -283,14 +283,14 @@ async fn batches_at_once_and_direct_reports_add_up() {
         assert_eq!(answer.await.unwrap().assert(200)["accepted"], 20);
     }
     let (staging, production) = (ada.metrics("demo", "Staging").await, ada.metrics("demo", "Production").await);
-    // Batches 0 2 4 are on Staging with clients 0-19, 20-39, 40-59; 1 3 5 on Production with 10-29, 30-49, 50-59 and 0-9. The newer batch
-    // wins: batch 1 took 10-29, batch 2 20-39, batch 3 30-49, batch 4 40-59, batch 5 50-59 and 0-9. So on Staging are 20-29 and 40-49.
+    // Batches 0 2 4 are on Staging with devices 0-19, 20-39, 40-59; 1 3 5 on Production with 10-29, 30-49, 50-59 and 0-9. The newer batch wins: batch
+    // 1 took 10-29, batch 2 20-39, batch 3 30-49, batch 4 40-59, batch 5 50-59 and 0-9. So 20-29 and 40-49 are on Staging.
     assert_eq!(staging, json!({ "v1": counts(20, 0, 60, 0) }));
     assert_eq!(production, json!({ "v1": counts(40, 0, 60, 0) }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_without_client_is_known_again_for_15_days() {
+async fn a_report_without_a_client_id_is_deduplicated_for_15_days() {
     let (app, ada, _, staging) = prepared().await;
     let day = 86_400_000;
     let reports = [report(1, 5, &staging, None, "downloaded", "v1")];
@@ -314,7 +314,7 @@ async fn snapshot(app: &TestApp, method: Method, path: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_snapshot_is_served_to_the_edge() {
+async fn a_snapshot_is_served_to_the_edge() {
     let (app, _, _, staging) = prepared().await;
     let path = format!("/internal/v1/snapshots/{staging}");
     let answer = snapshot(&app, Method::GET, &path).await;
@@ -328,7 +328,7 @@ async fn one_snapshot_is_served_to_the_edge() {
     let head = snapshot(&app, Method::HEAD, &path).await;
     head.assert_status(200);
     assert!(head.body.is_empty());
-    // The path is signed as it is sent.
+    // The path is signed as sent.
     snapshot(&app, Method::GET, &format!("{path}/")).await.assert(200);
     snapshot(&app, Method::GET, &format!("{path}?x=1")).await.assert(200);
 
@@ -346,7 +346,7 @@ async fn one_snapshot_is_served_to_the_edge() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_snapshot_is_nobody_elses_business() {
+async fn a_snapshot_is_served_only_to_the_edge() {
     let (app, ada, _, staging) = prepared().await;
     let path = format!("/internal/v1/snapshots/{staging}");
     let now = app.clock.now();
@@ -356,7 +356,11 @@ async fn a_snapshot_is_nobody_elses_business() {
     let absent = send(&app, Method::GET, "/internal/v1/snapshots/0123456789", None, Vec::new()).await;
     for wrong in [None, Some(outdated), Some(of_another), Some(forged), Some("t=,v1=".to_owned())] {
         let answer = send(&app, Method::GET, &path, wrong.as_deref(), Vec::new()).await;
-        assert_eq!(answer.refused(absent.status.as_u16()), absent.refused(absent.status.as_u16()), "known and unknown keys look alike");
+        assert_eq!(
+            answer.refused(absent.status.as_u16()),
+            absent.refused(absent.status.as_u16()),
+            "known and unknown keys get the same response"
+        );
     }
-    assert!(ada.get(&path).await.status.is_client_error(), "an access key opens nothing here");
+    assert!(ada.get(&path).await.status.is_client_error(), "access keys do not work here");
 }

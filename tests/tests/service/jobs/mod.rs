@@ -1,4 +1,4 @@
-//! Jobs that run beside the requests.
+//! Background jobs.
 
 mod previous_release;
 mod publisher;

@@ -1,4 +1,4 @@
-//! What the release before this one leaves in its own two tables: moved to the outbox, and done once.
+//! Rows that the previous release leaves in its own two tables are moved to the outbox and processed once.
 
 use control::testing::mail::{self, Kind, Mail};
 use control::testing::outbox::{SETTLING, adopt as adopt_once};
@@ -15,7 +15,7 @@ const HOUR: i64 = 3_600_000;
 
 const OLD_ROWS: &str = "SELECT (SELECT COUNT(*) FROM mail_outbox) + (SELECT COUNT(*) FROM snapshot_outbox)";
 
-/// Puts what this transaction has put into the outbox where the release before this one does, held by one of its processes until then.
+/// Moves this transaction's outbox rows to the table of the previous release, leased by one of its processes until then.
 async fn leave(tx: &mut WriteTx, key: &str, lease_until: Option<UnixMillis>) {
     let owner = lease_until.map(|_| "a process of the release before this one");
     for sql in [
@@ -30,7 +30,7 @@ async fn leave(tx: &mut WriteTx, key: &str, lease_until: Option<UnixMillis>) {
     assert_eq!(on_write!(tx, |conn| sqlx::query("DELETE FROM outbox WHERE key = $1").bind(key).execute(conn).await).unwrap(), 1);
 }
 
-/// Leaves a mail to each address, with the lease that it names.
+/// Leaves a mail to each address, with the given lease.
 async fn leave_mails(app: &TestApp, tx: &mut WriteTx, mails: &[(&str, Option<UnixMillis>)]) {
     for (address, lease_until) in mails {
         let mail = Mail { to: (*address).to_owned(), kind: Kind::AlreadyRegistered };
@@ -41,23 +41,23 @@ async fn leave_mails(app: &TestApp, tx: &mut WriteTx, mails: &[(&str, Option<Uni
     }
 }
 
-/// Moves what is to be moved, as several replicas do at once.
+/// Moves the rows, as several replicas do concurrently.
 async fn adopt(app: &TestApp) {
     let now = app.clock.now();
     let (first, second) = tokio::join!(adopt_once(app.db(), now), adopt_once(app.db(), now));
-    assert_eq!((first.unwrap(), second.unwrap()), (false, false), "these are few");
+    assert_eq!((first.unwrap(), second.unwrap()), (false, false), "there are few rows");
 }
 
-/// The addresses of the mails that went out, once none waits but those in the old table.
+/// The recipients of the mails that were sent, once only those in the old table are pending.
 async fn sent(app: &TestApp) -> Vec<String> {
-    until("the mails are out", async || (app.waiting_mails().await == 0).then_some(())).await;
+    until("the mails are sent", async || (app.waiting_mails().await == 0).then_some(())).await;
     let mut addresses: Vec<String> = app.written_mails().into_iter().map(|mail| mail.to).collect();
     addresses.sort_unstable();
     addresses
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mails_of_the_release_before_are_sent_once_and_those_it_is_sending_when_their_lease_has_run_out() {
+async fn mails_of_the_previous_release_are_sent_once_and_leased_ones_after_their_lease() {
     let mut app = TestApp::spawn().await;
     let until = app.clock.now().plus_millis(HOUR);
     let mut tx = app.db().write().await.unwrap();
@@ -69,7 +69,7 @@ async fn mails_of_the_release_before_are_sent_once_and_those_it_is_sending_when_
     adopt(&app).await;
     assert_eq!((app.number(OLD_ROWS).await, sent(&app).await.len()), (1, 2));
     app.clock.advance(1);
-    // A start moves it as well.
+    // Startup moves it as well.
     app.stop().await;
     app.start().await;
     eventually("nothing is left", async || match app.number(OLD_ROWS).await {
@@ -80,7 +80,7 @@ async fn mails_of_the_release_before_are_sent_once_and_those_it_is_sending_when_
     assert_eq!(sent(&app).await, ["ada@example.com", "bob@example.com", "eve@example.com"]);
 }
 
-/// A server that pushes to a stand-in, on clocks that stand still, with everything pushed.
+/// A server that pushes to a stand-in, on stopped clocks, with everything pushed.
 async fn pushing() -> (TestApp, KvStandIn, TestClock, Client) {
     let clock = TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
@@ -94,7 +94,7 @@ async fn pushing() -> (TestApp, KvStandIn, TestClock, Client) {
     (app, kv, clock, ada)
 }
 
-/// A change of the key, asked for in the old table.
+/// A change of the key, queued in the old table.
 async fn change(app: &TestApp, name: &str, lease_until: Option<UnixMillis>) {
     let key = DeploymentKey::try_from(name.trim_start_matches("deployment/")).unwrap();
     let mut tx = app.db().write().await.unwrap();
@@ -104,14 +104,14 @@ async fn change(app: &TestApp, name: &str, lease_until: Option<UnixMillis>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn snapshots_of_the_release_before_are_pushed_and_a_lease_that_ran_out_counts_as_a_write_under_way() {
+async fn snapshots_queued_by_the_previous_release_are_pushed_after_their_leases() {
     let (app, kv, clock, ada) = pushing().await;
     let (staging, production) = (key_of(&ada, "Staging").await, key_of(&ada, "Production").await);
     let before = (kv.seen().writes, kv.version(&staging).unwrap(), kv.version(&production).unwrap());
     change(&app, &staging, None).await;
     change(&app, &production, Some(app.clock.now().plus_millis(60_000))).await;
     adopt(&app).await;
-    eventually("the free one is pushed", async || {
+    eventually("the unleased one is pushed", async || {
         let open = app.number("SELECT COUNT(*) FROM outbox").await;
         if open == 0 && kv.version(&staging) > Some(before.1) { Ok(()) } else { Err(format!("{open} rows are open")) }
     })
@@ -121,7 +121,7 @@ async fn snapshots_of_the_release_before_are_pushed_and_a_lease_that_ran_out_cou
     app.clock.advance(60_000);
     adopt(&app).await;
     let unsettled = "SELECT COUNT(*) FROM outbox WHERE lease_until = 0 AND next_attempt_time = unsettled_until";
-    eventually("the other is pushed, and stays open", async || {
+    eventually("the other one is pushed, and stays pending", async || {
         let open = app.number(unsettled).await;
         if open == 1 && kv.version(&production) > Some(before.2) { Ok(()) } else { Err(format!("{open} rows are open")) }
     })
@@ -133,7 +133,7 @@ async fn snapshots_of_the_release_before_are_pushed_and_a_lease_that_ran_out_cou
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_in_both_tables_is_moved_when_nobody_holds_it_and_keeps_its_age_and_what_is_unsettled() {
+async fn a_key_in_both_tables_is_moved_when_unleased_and_keeps_its_age_and_unsettled_writes() {
     // Nothing is pushed: there is no edge.
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
@@ -147,7 +147,7 @@ async fn a_key_in_both_tables_is_moved_when_nobody_holds_it_and_keeps_its_age_an
     ] {
         assert_eq!(app.change(sql, &[]).await, 1);
     }
-    // Even a lease that has run out: its owner may still close the row, by what it has read there.
+    // Even with an expired lease: its owner may still delete the row, based on what it read there.
     adopt(&app).await;
     assert_eq!(app.number(OLD_ROWS).await, 1);
     app.change("UPDATE outbox SET lease_owner = NULL, lease_until = 0", &[]).await;
@@ -159,7 +159,7 @@ async fn a_key_in_both_tables_is_moved_when_nobody_holds_it_and_keeps_its_age_an
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_start_of_this_release_takes_over_what_is_open() {
+async fn the_first_start_of_this_release_takes_over_pending_rows() {
     let mut app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

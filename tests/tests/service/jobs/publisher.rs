@@ -1,4 +1,4 @@
-//! The publisher of snapshots and its reconcile, against a KV API that is as strict as the real one and fails as the real one does.
+//! The publisher of snapshots and its reconciliation, against a KV API stand-in that is as strict as the real one and fails like it.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ async fn upload(client: &Client, deployment: &str, content: &str) {
     client.upload("demo", deployment, &Bundle::script(content).0, json!({ "appVersion": "1.0.0" })).await.assert(201);
 }
 
-/// Waits until KV shows what the database says of every deployment, and nothing more is to be pushed.
+/// Waits until KV matches the database for every deployment, and no push is pending.
 pub(crate) async fn until_equal(app: &TestApp, kv: &KvStandIn) {
     eventually("KV has every snapshot in its newest version", async || {
         let open = app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await;
@@ -53,7 +53,7 @@ fn newest_label(kv: &KvStandIn, key: &str) -> Option<i64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_reaches_kv_with_its_version_and_no_key_is_written_twice_a_second() {
+async fn a_change_reaches_kv_and_each_key_is_written_at_most_once_a_second() {
     let (app, kv, ada) = pushing().await;
     for number in 1..=8 {
         upload(&ada, "Staging", &format!("change {number}")).await;
@@ -62,12 +62,12 @@ async fn a_change_reaches_kv_with_its_version_and_no_key_is_written_twice_a_seco
     let key = key_of(&ada, "Staging").await;
     assert_eq!(newest_label(&kv, &key), Some(8));
     assert_eq!(kv.value(&key).unwrap()["v"].as_i64(), kv.version(&key));
-    assert_eq!(newest_label(&kv, &key_of(&ada, "Production").await), None, "an empty snapshot is there from the start");
+    assert_eq!(newest_label(&kv, &key_of(&ada, "Production").await), None, "an empty snapshot exists from the start");
     assert_eq!(kv.seen().too_soon, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_token_or_namespace_loses_nothing() {
+async fn a_wrong_token_or_namespace_loses_no_write() {
     let kv = KvStandIn::start(Clock::System).await;
     for (token, namespace) in [("another-token", NAMESPACE), (TOKEN, "another-namespace")] {
         let before = kv.seen().refused;
@@ -85,7 +85,7 @@ async fn a_wrong_token_or_namespace_loses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_that_fail_inside_a_200_are_written_again_and_the_others_are_not_held_up() {
+async fn keys_that_fail_within_a_200_are_retried_and_do_not_block_others() {
     let (app, kv, ada) = pushing().await;
     until_equal(&app, &kv).await;
     let (staging, production) = (key_of(&ada, "Staging").await, key_of(&ada, "Production").await);
@@ -98,14 +98,14 @@ async fn keys_that_fail_inside_a_200_are_written_again_and_the_others_are_not_he
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_whose_answer_is_lost_is_repeated() {
+async fn a_write_whose_response_is_lost_is_retried() {
     let clock = tests::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
     let ada = app.sign_up("ada").await;
     kv.fail(Faults { lost_answers: 2, ..Faults::default() });
     ada.create_app("demo").await;
-    // The clocks stand still until both are moved: each round is one write, and a lost one counts as settled only half a minute later.
+    // The clocks stand still until both are advanced: each round is one write, and a lost one is settled only half a minute later.
     eventually("KV has every snapshot, and the outbox is empty", async || {
         for clock in [&clock, &app.clock] {
             clock.advance(5_000);
@@ -120,12 +120,12 @@ async fn a_write_whose_answer_is_lost_is_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_publishers_racing_never_leave_an_older_snapshot() {
+async fn racing_publishers_never_leave_an_older_snapshot() {
     let (app, kv, ada) = pushing().await;
     for number in 0..6 {
         ada.post("/v1/apps/demo/deployments", json!({ "name": format!("D{number}") })).await.assert(201);
     }
-    // Two more beside the server's own, as on other replicas.
+    // Two more publishers besides the server's own, as on other replicas.
     let config = KvConfig { api: kv.api.clone(), namespace: NAMESPACE.to_owned(), token: TOKEN.to_owned() };
     let (done, over) = tokio::sync::watch::channel(false);
     let others: Vec<_> = (0..2)
@@ -156,7 +156,7 @@ async fn two_publishers_racing_never_leave_an_older_snapshot() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_altered_by_hand_is_repaired_by_the_reconcile() {
+async fn reconciliation_repairs_manual_changes() {
     let clock = tests::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
@@ -187,10 +187,10 @@ async fn what_was_altered_by_hand_is_repaired_by_the_reconcile() {
     advance(6 * 60_000);
     until_equal(&app, &kv).await;
     for key in &keys[..4] {
-        assert_eq!(kv.value(key).unwrap()["f"], 1, "{key} is a snapshot again");
+        assert_eq!(kv.value(key).unwrap()["f"], 1, "{key} is a valid snapshot again");
     }
-    assert!(kv.version(&keys[3]).unwrap() > before + 10_000_000, "no isolate takes a lower version than it has seen");
-    // Nothing is left to repair, and what is not ours was left alone.
+    assert!(kv.version(&keys[3]).unwrap() > before + 10_000_000, "no isolate accepts a version lower than its last");
+    // Nothing is left to repair, and foreign keys were not touched.
     advance(2 * 60_000);
     let config = KvConfig { api: kv.api.clone(), namespace: NAMESPACE.to_owned(), token: TOKEN.to_owned() };
     let pusher = Pusher::new(app.state().context, app.state().snapshots, &config).unwrap();
@@ -199,7 +199,7 @@ async fn what_was_altered_by_hand_is_repaired_by_the_reconcile() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_accounts_rate_limit_is_waited_for() {
+async fn the_publisher_waits_for_the_accounts_rate_limit() {
     let clock = tests::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let stranger = Client::new(&kv.api, Some(TOKEN.to_owned()));
@@ -210,7 +210,7 @@ async fn the_accounts_rate_limit_is_waited_for() {
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     eventually("the limit is met", async || if kv.seen().over_rate > 0 { Ok(()) } else { Err("nothing was sent".to_owned()) }).await;
-    // While KV asks for silence nothing is sent: whatever was already under way ends, and then the number stands.
+    // Nothing is sent while KV is rate limiting: requests in flight complete, and then the number stays the same.
     let met = kv.seen().over_rate;
     upload(&ada, "Staging", "meanwhile").await;
     app.clock.advance(60_000);
@@ -223,7 +223,7 @@ async fn the_accounts_rate_limit_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_that_shows_late_is_not_taken_for_a_lost_one() {
+async fn a_write_that_becomes_visible_late_is_not_treated_as_lost() {
     let clock = tests::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;

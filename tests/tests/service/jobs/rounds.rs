@@ -1,4 +1,4 @@
-//! Jobs come round again by themselves: what they do is tested beside what they do it to.
+//! Jobs run periodically. What they do is tested elsewhere.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use tests::wait::until;
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 
-/// Lets the time pass in which jobs wait. It is not the clock by which they tell what is due.
+/// Advances the time that jobs sleep by. It is not the clock that decides what is due.
 async fn pass(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
     tokio::time::resume();
 }
 
-// In one thread, where that time can be moved.
+// On one thread, where that time can be advanced.
 #[tokio::test]
-async fn history_is_kept_every_hour() {
+async fn history_is_stored_every_hour() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
@@ -30,7 +30,7 @@ async fn history_is_kept_every_hour() {
         let answer = ada.get("/v1/apps/demo/deployments/Staging/metrics/history").await.assert(200);
         answer["days"].as_array().unwrap().last().map(|day| day["labels"]["v1"]["installed"].as_i64().unwrap())
     };
-    assert_eq!(installed().await, None, "the start's round had nothing to keep");
+    assert_eq!(installed().await, None, "the round at startup had nothing to store");
     for number in 1..=3 {
         let now = app.clock.now();
         let id = ReportId::v7(now, [u8::try_from(number).unwrap(); 10]).to_string();
@@ -41,7 +41,7 @@ async fn history_is_kept_every_hour() {
 }
 
 #[tokio::test]
-async fn what_is_over_is_forgotten_every_minute() {
+async fn expired_rows_are_deleted_every_minute() {
     const DAY: i64 = 86_400_000;
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
@@ -55,16 +55,16 @@ async fn what_is_over_is_forgotten_every_minute() {
         app.anonymous().post("/v1/auth/register", login(&format!("bob{number}@example.com"), PASSWORD)).await.assert(202);
         let rows = async || (app.number("SELECT COUNT(*) FROM report_ids").await, app.number("SELECT COUNT(*) FROM registrations").await);
         assert_eq!(rows().await, (1, 1));
-        // For fifteen days a report that comes again is known.
+        // Repeated reports are recognized for fifteen days.
         app.clock.advance(15 * DAY);
         pass(MINUTE).await;
-        until("a registration is forgotten", async || (rows().await.1 == 0).then_some(())).await;
+        until("a registration is deleted", async || (rows().await.1 == 0).then_some(())).await;
         pass(MINUTE).await;
         app.deliver(&anonymous).await;
         assert_eq!(rows().await.0, 1);
         assert_eq!(ada.metrics("demo", "Staging").await["v1"]["downloaded"], number);
         app.clock.advance(1);
         pass(MINUTE).await;
-        until("an id is forgotten", async || (rows().await.0 == 0).then_some(())).await;
+        until("a report ID is deleted", async || (rows().await.0 == 0).then_some(())).await;
     }
 }

@@ -12,7 +12,7 @@ use tests::{Options, TestApp};
 use crate::mail::{send, verification};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_becomes_a_file_that_nobody_else_may_read() {
+async fn a_mail_becomes_a_file_private_to_its_owner() {
     let app = TestApp::spawn_with(Options::default().with("BASE_URL", "https://updates.example.com")).await;
     send(&app.state(), "ada@example.com", verification(1)).await;
     let mails = app.mails_to("ada@example.com").await;
@@ -30,7 +30,7 @@ async fn a_mail_becomes_a_file_that_nobody_else_may_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_are_in_the_order_in_which_their_mails_were_decided_on() {
+async fn files_are_in_the_order_in_which_mails_were_queued() {
     let app = TestApp::spawn().await;
     for number in 0..20 {
         send(&app.state(), "ada@example.com", verification(number)).await;
@@ -40,7 +40,7 @@ async fn files_are_in_the_order_in_which_their_mails_were_decided_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn links_lead_to_the_dashboard_with_the_token_behind_the_number_sign() {
+async fn links_lead_to_the_dashboard_with_the_token_in_the_fragment() {
     let app = TestApp::spawn_with(Options::default().with("BASE_URL", "https://updates.example.com")).await;
     let state = app.state();
     assert_eq!(verify_email_link(&state.settings, "abc"), "https://updates.example.com/dashboard/verify-email#token=abc");
@@ -49,7 +49,7 @@ async fn links_lead_to_the_dashboard_with_the_token_behind_the_number_sign() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_kind_of_mail_says_what_it_is_about() {
+async fn each_kind_of_mail_has_its_own_subject() {
     let app = TestApp::spawn_with(Options::default().with("MAIL_FROM", "Über Updates <updates@example.com>")).await;
     let new = |keys: &[&str]| NewPassword {
         time: UnixMillis(1_700_000_000_000),
@@ -85,7 +85,7 @@ async fn each_kind_of_mail_says_what_it_is_about() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_notice_leads_to_the_page_of_what_it_is_about() {
+async fn a_notice_links_to_the_relevant_page() {
     let app = TestApp::spawn().await;
     let (time, address) = (UnixMillis(0), "192.0.2.7".to_owned());
     let new = NewPassword { time, address: address.clone(), keys: Vec::new(), factors: Vec::new(), revoked_keys: None };

@@ -1,4 +1,4 @@
-//! The outbox: sealed, leased, given up in the end.
+//! The outbox: encrypted, leased, and finally given up.
 
 use control::testing::mail::{self, Kind, Mail};
 use tests::smtp::{MailServer, Tls};
@@ -10,7 +10,7 @@ use crate::mail::{send, verification};
 const HOUR: i64 = 3_600_000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_waits_cannot_be_read_in_the_database() {
+async fn a_queued_mail_is_encrypted_in_the_database() {
     let app = TestApp::spawn().await;
     let state = app.state();
     let mut tx = state.db.write().await.unwrap();
@@ -23,7 +23,7 @@ async fn a_mail_that_waits_cannot_be_read_in_the_database() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_decision_that_is_rolled_back_sends_nothing() {
+async fn a_rolled_back_transaction_sends_no_mail() {
     let app = TestApp::spawn().await;
     let state = app.state();
     let mut tx = state.db.write().await.unwrap();
@@ -35,7 +35,7 @@ async fn a_decision_that_is_rolled_back_sends_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_another_sender_has_leased_is_left_alone_until_the_lease_ends() {
+async fn a_leased_mail_is_not_sent_by_others_until_the_lease_expires() {
     let app = TestApp::spawn().await;
     let state = app.state();
     let mut tx = state.db.write().await.unwrap();
@@ -44,9 +44,9 @@ async fn a_mail_that_another_sender_has_leased_is_left_alone_until_the_lease_end
     let lease = "UPDATE outbox SET lease_owner = 'another', lease_until = $1";
     tests::on_write!(tx, |conn| sqlx::query(lease).bind(until).execute(conn).await).unwrap();
     tx.commit().await.unwrap();
-    // A later mail has gone out: the sender has looked, and passed the leased one by.
+    // A later mail was sent: the sender has run and skipped the leased one.
     send(&state, "bob@example.com", verification(2)).await;
-    tests::wait::until("the later mail is out", async || (app.waiting_mails().await == 1).then_some(())).await;
+    tests::wait::until("the later mail is sent", async || (app.waiting_mails().await == 1).then_some(())).await;
     assert!(app.written_mails().iter().all(|mail| mail.to == "bob@example.com"));
     app.clock.advance(HOUR);
     assert_eq!(app.mails_to("ada@example.com").await.len(), 1);
@@ -58,7 +58,7 @@ async fn two_replicas_send_each_mail_once() {
     let url = format!("smtp://127.0.0.1:{}", server.port);
     let app = TestApp::spawn_with(Options::default().with("SMTP_URL", &url)).await;
     let mut settings = app.settings();
-    // A replica has a folder of its own, and the same database.
+    // A replica has its own folder and the same database.
     let folder = tempfile::TempDir::new().unwrap();
     settings.entry("UPDRAFT_DATABASE_URL".to_owned()).or_insert_with(|| format!("sqlite://{}", app.folder().join("updraft.db").display()));
     settings.insert("UPDRAFT_DATA_DIR".to_owned(), folder.path().display().to_string());
@@ -70,7 +70,7 @@ async fn two_replicas_send_each_mail_once() {
     for number in 0..30 {
         send(if number % 2 == 0 { replica.state() } else { &state }, "ada@example.com", verification(number)).await;
     }
-    until("all mails are out", async || (app.waiting_mails().await == 0).then_some(())).await;
+    until("all mails are sent", async || (app.waiting_mails().await == 0).then_some(())).await;
     replica.stop().await.unwrap();
     let mut tokens: Vec<String> = server.mails(30).await.iter().map(tests::ReceivedMail::token).collect();
     tokens.sort();
@@ -80,8 +80,8 @@ async fn two_replicas_send_each_mail_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_cannot_be_sent_for_three_days_is_given_up() {
-    // Nobody listens there: the port was free a moment ago.
+async fn a_mail_that_fails_for_three_days_is_dropped() {
+    // No server listens there: the port was free a moment ago.
     let port = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
     let app = TestApp::spawn_with(Options::default().with("SMTP_URL", format!("smtp://127.0.0.1:{port}"))).await;
     send(&app.state(), "ada@example.com", verification(1)).await;
@@ -95,5 +95,5 @@ async fn a_mail_that_cannot_be_sent_for_three_days_is_given_up() {
     app.clock.advance(71 * HOUR);
     until("the second attempt has failed", async || (attempts().await == Some(2)).then_some(())).await;
     app.clock.advance(HOUR);
-    until("the mail is given up", async || (app.waiting_mails().await == 0).then_some(())).await;
+    until("the mail is dropped", async || (app.waiting_mails().await == 0).then_some(())).await;
 }

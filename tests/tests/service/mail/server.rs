@@ -1,4 +1,4 @@
-//! Mails through a real mail server that refuses, stalls and drops.
+//! Mails through a real mail server that refuses, stalls and drops connections.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use tests::{Options, ReceivedMail, TestApp};
 
 use crate::mail::{send, verification};
 
-/// `p:ss/w@rd` and its user as an address writes them.
+/// `p:ss/w@rd` and its user, percent-encoded as in a URL.
 const LOGIN: &str = "updraft%40example.com:p%3Ass%2Fw%40rd@";
 const HOUR: i64 = 3_600_000;
 
@@ -22,8 +22,8 @@ fn ca(path: &Path) -> String {
     format!("tls_ca={}", path.display())
 }
 
-/// Moves the clock past the back-offs, again and again, until `happened`: a failure is written down only after the server has failed. While a mail is being
-/// sent the clock stands still: past the end of its lease it would be sent once more, as if the sender had died.
+/// Advances the clock past the back-offs repeatedly until `happened`, since a failure is recorded only after the server has failed. The clock stands
+/// still while a mail is being sent: past its lease the mail would be sent again, as if the sender had crashed.
 async fn while_time_passes(app: &TestApp, what: &str, mut happened: impl AsyncFnMut() -> bool) {
     until(what, async || {
         let has_happened = happened().await;
@@ -37,10 +37,10 @@ async fn while_time_passes(app: &TestApp, what: &str, mut happened: impl AsyncFn
 }
 
 async fn work_off(app: &TestApp) {
-    while_time_passes(app, "the outbox of mails is empty", async || app.waiting_mails().await == 0).await;
+    while_time_passes(app, "an empty mail outbox", async || app.waiting_mails().await == 0).await;
 }
 
-/// Sends a mail while the server fails in this way, heals it, and expects the mail to have arrived once.
+/// Sends a mail while the server fails in this way, repairs the server, and expects the mail to have arrived once.
 async fn arrives_once(fault: Value) {
     let mut server = MailServer::start(Tls::StartTls, true).await;
     server.fail(json!([fault])).await;
@@ -60,7 +60,7 @@ async fn arrives_once(fault: Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_arrives_once_after_the_server_refused() {
+async fn a_mail_arrives_once_after_a_temporary_refusal() {
     for (stage, answer) in [
         ("connection", "421 too busy"),
         ("connection", "554 go away"),
@@ -85,28 +85,28 @@ async fn a_mail_arrives_once_after_the_server_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_arrives_once_after_the_server_dropped_it() {
+async fn a_mail_arrives_once_after_a_dropped_connection() {
     for stage in ["connection", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "content"] {
         arrives_once(json!({ "stage": stage, "do": "drop" })).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_arrives_once_after_the_server_stalled() {
+async fn a_mail_arrives_once_after_a_stalled_connection() {
     for stage in ["connection", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "content"] {
         arrives_once(json!({ "stage": stage, "do": "stall" })).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_says_nothing_is_left_after_a_time() {
+async fn a_silent_server_times_out() {
     let mut server = MailServer::start(Tls::Off, false).await;
     server.fail(json!([{ "stage": "RCPT", "do": "stall" }])).await;
     let mut app = app(format!("smtp://127.0.0.1:{}?timeout=300ms", server.port)).await;
     send(&app.state(), "ada@example.com", verification(1)).await;
     server.failed(1).await;
-    while_time_passes(&app, "the mail is tried again", async || server.failures() > 1).await;
-    // On a busy machine a server that is well may need longer than that, and would get the mail twice.
+    while_time_passes(&app, "the mail is retried", async || server.failures() > 1).await;
+    // On a busy machine a working server may need longer than that, and would get the mail twice.
     app.stop().await;
     server.fail(json!([])).await;
     app.configure("SMTP_URL", &format!("smtp://127.0.0.1:{}", server.port));
@@ -116,7 +116,7 @@ async fn a_server_that_says_nothing_is_left_after_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_stalls_does_not_hold_up_the_others() {
+async fn a_stalled_mail_does_not_block_others() {
     let mut server = MailServer::start(Tls::Off, false).await;
     server.fail(json!([{ "stage": "RCPT", "do": "stall", "to": "slow@" }])).await;
     let app = app(format!("smtp://127.0.0.1:{}", server.port)).await;
@@ -132,13 +132,13 @@ async fn a_mail_that_stalls_does_not_hold_up_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recipient_or_a_mail_that_is_refused_for_good_is_not_tried_again() {
+async fn a_permanently_refused_recipient_or_mail_is_not_retried() {
     for (stage, answer) in [("RCPT", "550 no such user"), ("RCPT", "550 5.1.1 no such user"), ("content", "554 5.6.0 not this mail")] {
         let mut server = MailServer::start(Tls::Off, false).await;
         server.fail(json!([{ "stage": stage, "do": "refuse", "answer": answer, "to": "nobody@" }])).await;
         let app = app(format!("smtp://127.0.0.1:{}", server.port)).await;
         send(&app.state(), "nobody@example.com", verification(1)).await;
-        until("the mail is given up", async || (app.waiting_mails().await == 0).then_some(())).await;
+        until("the mail is dropped", async || (app.waiting_mails().await == 0).then_some(())).await;
         send(&app.state(), "ada@example.com", verification(2)).await;
         work_off(&app).await;
         assert_eq!(server.failures(), 1, "{stage}");
@@ -147,7 +147,7 @@ async fn a_recipient_or_a_mail_that_is_refused_for_good_is_not_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_is_given_up_when_its_link_has_ended() {
+async fn a_mail_is_dropped_when_its_link_has_expired() {
     let mut server = MailServer::start(Tls::Off, false).await;
     server.fail(json!([{ "stage": "connection", "do": "refuse", "answer": "421 too busy" }])).await;
     let app = app(format!("smtp://127.0.0.1:{}", server.port)).await;
@@ -164,7 +164,7 @@ async fn a_mail_is_given_up_when_its_link_has_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_whose_end_nobody_saw_comes_again_as_the_same_mail() {
+async fn a_mail_with_an_unknown_outcome_is_resent_with_the_same_id() {
     let mut server = MailServer::start(Tls::Off, false).await;
     server.fail(json!([{ "stage": "content", "do": "lose" }])).await;
     let app = app(format!("smtp://127.0.0.1:{}", server.port)).await;
@@ -180,7 +180,7 @@ async fn a_mail_whose_end_nobody_saw_comes_again_as_the_same_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_stops_gives_its_mail_to_the_next_start() {
+async fn a_mail_being_sent_at_shutdown_is_sent_after_a_restart() {
     let mut server = MailServer::start(Tls::Off, false).await;
     server.fail(json!([{ "stage": "content", "do": "stall" }])).await;
     let mut app = app(format!("smtp://127.0.0.1:{}", server.port)).await;
@@ -196,7 +196,7 @@ async fn a_server_that_stops_gives_its_mail_to_the_next_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_login_goes_over_an_encrypted_connection() {
+async fn the_smtp_login_uses_an_encrypted_connection() {
     for (tls, scheme) in [(Tls::StartTls, "smtp"), (Tls::Implicit, "smtps")] {
         let server = MailServer::start(tls, true).await;
         let app = app(format!("{scheme}://{LOGIN}127.0.0.1:{}?{}", server.port, ca(&server.certificate))).await;
@@ -208,11 +208,11 @@ async fn the_login_goes_over_an_encrypted_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_sent_to_a_server_whose_certificate_is_not_trusted_or_that_does_not_encrypt_as_asked() {
+async fn nothing_is_sent_without_the_configured_tls_and_a_trusted_certificate() {
     let stranger = MailServer::start(Tls::StartTls, true).await;
     let plain = MailServer::start(Tls::Off, false).await;
     for url in [
-        // Neither the system's authorities nor another server's certificate vouch for it.
+        // The certificate is signed neither by a system CA nor by that of another server.
         format!("smtp://{LOGIN}127.0.0.1:{}", stranger.port),
         format!("smtp://{LOGIN}127.0.0.1:{}?{}", stranger.port, ca(&plain.certificate)),
         format!("smtp://127.0.0.1:{}?tls=required", plain.port),

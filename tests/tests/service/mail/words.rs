@@ -1,4 +1,4 @@
-//! What the mails say, word for word: each kind, and each of its wordings.
+//! The text of every kind of mail, in all its variants.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -126,7 +126,7 @@ fn of_apps() -> Vec<Kind> {
     ]
 }
 
-/// Whether a mail of this kind is sent as it is. Without a wildcard, so that anyone who adds a kind comes past here, and adds it above.
+/// Whether a mail of this kind is sent unchanged. Without a wildcard, so that a new kind does not compile until it is added here and above.
 fn is_sent(kind: &Kind) -> bool {
     match kind {
         Kind::ForgotPassword => false,
@@ -164,7 +164,7 @@ fn is_sent(kind: &Kind) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_mail_says_what_was_reviewed() {
+async fn the_text_of_every_mail_matches_its_snapshot() {
     let app = TestApp::spawn_with(Options::default().with("BASE_URL", "https://updates.example.com")).await;
     let (mut said, mut kinds) = (String::new(), BTreeSet::new());
     for kind in [of_passwords(), of_keys_and_machines(), of_factors(), of_accounts(), of_apps()].concat() {
@@ -175,6 +175,6 @@ async fn every_mail_says_what_was_reviewed() {
         write!(said, "## {name}\n\nSubject: {}\n\n{}\n", mail.subject, mail.text).unwrap();
         kinds.insert(name);
     }
-    assert_eq!(kinds.len(), 30, "every kind that is sent");
+    assert_eq!(kinds.len(), 30, "every kind of mail that is sent");
     insta::assert_snapshot!("mails", said);
 }

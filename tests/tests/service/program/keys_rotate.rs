@@ -1,4 +1,4 @@
-//! The encryption key is replaced: whatever was encrypted outlives it, by the real program.
+//! Rotation of the encryption key with the real program: all encrypted data survives it.
 
 use control::testing::encryption::{self, EncryptionKeys};
 use control::testing::mail::{self, Kind, Mail};
@@ -11,13 +11,13 @@ use tests::{Clock, Config, Entropy, Holder, Options, TestApp, on, on_write};
 const OLD: &str = "t1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const NEW: &str = "t2:ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=";
 
-/// Every change of a seed is undone.
+/// Reverts every change of a seed.
 const UNDO: (&str, &str) = (
     "AFTER UPDATE OF sealed ON authenticators FOR EACH ROW WHEN (OLD.last_step = NEW.last_step)",
     "UPDATE authenticators SET sealed = OLD.sealed, last_step = OLD.last_step + 1 WHERE account_id = OLD.account_id;",
 );
 
-/// The new key first, and the old one for what it encrypted.
+/// The new key first, followed by the old one for existing data.
 fn both() -> String {
     format!("{NEW},{OLD}")
 }
@@ -33,7 +33,7 @@ async fn rotate_with(app: &TestApp, keys: &str) -> Ended {
     run(&settings, &["keys", "rotate"]).await
 }
 
-/// Runs the program with both keys, which succeeds, and expects that it prints just these numbers: seeds, keys of recovery codes, mails, challenges.
+/// Runs the program with both keys, expects success and exactly these printed counts: seeds, keys of recovery codes, mails, challenges.
 #[track_caller]
 fn moved(ended: &Ended, numbers: [u32; 4]) {
     let [seeds, keys, mails, challenges] = numbers;
@@ -44,7 +44,7 @@ fn moved(ended: &Ended, numbers: [u32; 4]) {
     assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (Some(0), expected.as_str(), ""));
 }
 
-/// Expects that the program refused with this text and printed nothing else; no text holds a key.
+/// Expects that the program refused with this text and printed nothing else. No output contains a key.
 #[track_caller]
 fn refused(ended: &Ended, text: &str) {
     assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (Some(1), "", format!("updraft-control: {text}\n").as_str()));
@@ -55,10 +55,10 @@ fn needs(id: &str) -> String {
 }
 
 async fn no_mail_waits(app: &TestApp) {
-    until("the outbox of mails is empty", async || (app.waiting_mails().await == 0).then_some(())).await;
+    until("an empty mail outbox", async || (app.waiting_mails().await == 0).then_some(())).await;
 }
 
-/// Stops the server, once its mails are out, and starts it with other keys.
+/// Stops the server once its mails are sent, and starts it with other keys.
 async fn restart(app: &mut TestApp, keys: &str) {
     no_mail_waits(app).await;
     app.stop().await;
@@ -66,11 +66,11 @@ async fn restart(app: &mut TestApp, keys: &str) {
     app.start().await;
 }
 
-/// Whether a server with these keys would start on the database; why not.
+/// Tries to start a server with these keys on the database; the error tells why it refused.
 async fn starts(app: &TestApp, keys: &str) -> Result<(), String> {
     let mut settings = app.settings();
     settings.insert("UPDRAFT_ENCRYPTION_KEY".to_owned(), keys.to_owned());
-    // Another folder, since a server may hold the one of the test's.
+    // Another folder, since a server may have locked that of the test.
     let folder = tempfile::TempDir::new().unwrap();
     settings.entry("UPDRAFT_DATABASE_URL".to_owned()).or_insert_with(|| format!("sqlite://{}", app.folder().join("updraft.db").display()));
     settings.insert("UPDRAFT_DATA_DIR".to_owned(), folder.path().display().to_string());
@@ -78,39 +78,39 @@ async fn starts(app: &TestApp, keys: &str) -> Result<(), String> {
     server::build(config, Clock::Test(app.clock.clone()), Entropy::System).await.map(drop).map_err(|error| tests::chain(&error))
 }
 
-/// A server on such an address sends no mail: the port was free a moment ago.
+/// A server at this address sends no mail: the port was free a moment ago.
 async fn nowhere() -> String {
     let port = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
     format!("smtp://127.0.0.1:{port}")
 }
 
-/// Both kinds of what is sealed still work.
+/// Both kinds of encrypted data still work.
 async fn still_works(app: &TestApp, ada: &Holder, code: usize) {
     app.pend("ada").await.totp(&ada.code()).await.assert(200);
     app.pend("ada").await.recovery(&ada.codes[code]).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_seed_outlives_the_key_it_was_sealed_with() {
+async fn a_totp_seed_survives_the_rotation_of_its_key() {
     let mut app = TestApp::spawn_with(with_key(OLD)).await;
     let ada = app.with_totp("ada").await;
     let bob = app.without_factor("bob").await;
     let unconfirmed = bob.set_up_totp().await;
-    // The new key first: what is new is sealed with it, what was there is still opened by the old one.
+    // The new key first: it encrypts new data, the old one still decrypts existing data.
     restart(&mut app, &both()).await;
     still_works(&app, &ada, 0).await;
     let dan = app.with_totp("dan").await;
 
     no_mail_waits(&app).await;
     let rows = app.audit_rows().await;
-    // Ada's and Bob's; Dan's were sealed with the new one.
+    // Ada's and Bob's; Dan's were encrypted with the new key.
     moved(&rotate_with(&app, &both()).await, [2, 1, 0, 0]);
     let events = app.audit_since(rows).await;
     assert_eq!(events.iter().map(|event| event.action.as_str()).collect::<Vec<_>>(), ["encryption_key.rotate"]);
     let details: serde_json::Value = serde_json::from_str(&events[0].details).unwrap();
     assert_eq!(details, json!({ "seeds": 2, "recoveryKeys": 1, "mails": 0, "challenges": 0 }));
 
-    // Now the old one may go.
+    // Now the old key can be removed.
     restart(&mut app, NEW).await;
     still_works(&app, &ada, 1).await;
     app.pend("dan").await.totp(&dan.code()).await.assert(200);
@@ -119,18 +119,18 @@ async fn a_seed_outlives_the_key_it_was_sealed_with() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rotation_is_done_again_without_harm_and_beside_a_running_server() {
+async fn a_rotation_is_idempotent_and_works_with_a_running_server() {
     let mut app = TestApp::spawn_with(with_key(OLD)).await;
     let ada = app.with_totp("ada").await;
     restart(&mut app, &both()).await;
     moved(&rotate_with(&app, &both()).await, [1, 1, 0, 0]);
     moved(&rotate_with(&app, &both()).await, [0, 0, 0, 0]);
-    // The server that ran meanwhile has both, and goes on.
+    // The server running meanwhile has both keys and keeps working.
     still_works(&app, &ada, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mails_that_wait_and_open_challenges_outlive_it() {
+async fn queued_mails_and_open_challenges_survive_a_rotation() {
     let mut app = TestApp::spawn_with(with_key(OLD).with("SMTP_URL", nowhere().await)).await;
     let mut ada = app.with_passkey("ada").await;
     let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
@@ -146,12 +146,12 @@ async fn mails_that_wait_and_open_challenges_outlive_it() {
     app.anonymous().post("/v1/auth/passkey/verify", body).await.assert(200);
     app.clock.advance(3_600_000);
     let subjects: Vec<String> = app.mails_to("ada@example.com").await.into_iter().map(|mail| mail.subject).collect();
-    assert_eq!(subjects.len(), 2, "the one that waited, and of the new codes: {subjects:?}");
+    assert_eq!(subjects.len(), 2, "the queued mail, and one about the new codes: {subjects:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_number_of_rows_is_moved() {
-    // More than five walks would move that read one page each.
+async fn any_number_of_rows_is_reencrypted() {
+    // More rows than five batches of one page each would cover.
     const MANY: u32 = 1_100;
     let mut app = TestApp::spawn_with(with_key(OLD)).await;
     let state = app.state();
@@ -184,8 +184,8 @@ async fn any_number_of_rows_is_moved() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_process_goes_on_to_encrypt_with_the_old_key_is_not_lost() {
-    // This one was not told yet which is the first.
+async fn rows_a_running_process_encrypts_with_the_old_key_are_not_lost() {
+    // This server still has the old key first.
     let mut app = TestApp::spawn_with(with_key(&format!("{OLD},{NEW}"))).await;
     let ada = app.with_totp("ada").await;
     no_mail_waits(&app).await;
@@ -207,14 +207,14 @@ async fn what_a_process_goes_on_to_encrypt_with_the_old_key_is_not_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rotation_without_a_key_that_a_row_of_any_kind_needs_is_refused() {
-    // Each with what it leaves behind of the others.
+async fn a_rotation_without_a_needed_key_is_refused() {
+    // Each kind in turn, with the rows of the previous ones deleted.
     let kinds = ["authenticators", "authenticator_setups", "recovery_keys", "mail_outbox", "outbox", "passkey_challenges"];
     let app = TestApp::spawn_with(with_key(OLD).with("SMTP_URL", nowhere().await)).await;
     let ada = app.with_both("ada").await;
     ada.set_up_totp().await;
     ada.step_up_options().await;
-    // One that the release before this one is sending.
+    // A mail that the previous release is sending.
     let old = "INSERT INTO mail_outbox (id, sealed, created_time, next_attempt_time, attempts, lease_owner, lease_until) \
         SELECT 'old-' || key, payload, created_time, next_attempt_time, attempts, 'another', 9000000000000 FROM outbox WHERE kind = 'mail'";
     assert!(app.change(old, &[]).await > 0);
@@ -228,7 +228,7 @@ async fn a_rotation_without_a_key_that_a_row_of_any_kind_needs_is_refused() {
         "DELETE FROM passkey_challenges",
     ];
     for (kind, deletion) in kinds.iter().zip(deletions) {
-        // A start does not look at the rows.
+        // Startup does not check the rows.
         starts(&app, NEW).await.unwrap();
         refused(&rotate_with(&app, NEW).await, &needs("t1"));
         assert!(app.change(deletion, &[]).await > 0, "{kind}");
@@ -237,7 +237,7 @@ async fn a_rotation_without_a_key_that_a_row_of_any_kind_needs_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_that_do_not_open_everything_are_refused() {
+async fn keys_that_cannot_decrypt_every_row_are_refused() {
     let mut app = TestApp::spawn_with(with_key(OLD)).await;
     let ada = app.with_totp("ada").await;
     app.stop().await;
@@ -254,12 +254,12 @@ async fn keys_that_do_not_open_everything_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_that_no_key_opens_stops_a_rotation_and_the_old_key_stays_needed() {
+async fn an_undecryptable_value_stops_a_rotation_and_the_old_key_stays_needed() {
     let app = TestApp::spawn_with(with_key(OLD)).await;
     app.with_totp("ada").await;
     app.with_totp("bob").await;
     no_mail_waits(&app).await;
-    // The last one's is a copy of the first one's, which opens for that account alone.
+    // The last row is a copy of the first, which decrypts only for the first account.
     let copy = "UPDATE authenticators SET sealed = (SELECT sealed FROM authenticators ORDER BY account_id LIMIT 1) \
         WHERE account_id = (SELECT MAX(account_id) FROM authenticators)";
     assert_eq!(app.change(copy, &[]).await, 1);
@@ -269,7 +269,7 @@ async fn a_value_that_no_key_opens_stops_a_rotation_and_the_old_key_stays_needed
     let refusal = starts(&app, NEW).await.unwrap_err();
     assert!(refusal.ends_with(&needs("t1")), "{refusal}");
     starts(&app, &both()).await.unwrap();
-    // What comes before it was moved; without it the rest is, too.
+    // The rows before it were re-encrypted; once it is deleted, so are the rest.
     let last = "DELETE FROM authenticators WHERE account_id = (SELECT MAX(account_id) FROM authenticators)";
     assert_eq!(app.change(last, &[]).await, 1);
     moved(&rotate_with(&app, &both()).await, [0, 2, 0, 0]);
@@ -277,7 +277,7 @@ async fn a_value_that_no_key_opens_stops_a_rotation_and_the_old_key_stays_needed
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rotation_gives_up_while_another_process_goes_on_with_the_old_key() {
+async fn a_rotation_fails_while_another_process_uses_the_old_key() {
     let app = TestApp::spawn_with(with_key(OLD)).await;
     app.with_totp("ada").await;
     no_mail_waits(&app).await;

@@ -1,10 +1,10 @@
-//! `updraft-control account remove-second-factors`: for a user who has lost them all.
+//! `updraft-control account remove-second-factors`: for users who lost all their factors.
 
 use serde_json::json;
 use tests::program::{self, Ended};
 use tests::{Options, TestApp};
 
-/// What second factors leave in the database.
+/// The rows of second factors.
 const OF_ADA: [&str; 6] = [
     "SELECT COUNT(*) FROM passkeys r JOIN accounts a ON a.id = r.account_id WHERE a.email LIKE 'ada@%'",
     "SELECT COUNT(*) FROM authenticators r JOIN accounts a ON a.id = r.account_id WHERE a.email LIKE 'ada@%'",
@@ -19,10 +19,10 @@ async fn remove(app: &TestApp, email: &str) -> Ended {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_removes_every_factor_of_one_account_and_its_owner_is_told() {
+async fn the_operator_removes_every_factor_of_an_account_and_notifies_its_owner() {
     let app = TestApp::spawn_with_passkeys().await;
     let (ada, bob) = (app.with_both("ada").await, app.with_totp("bob").await);
-    // A login that waits for a factor, and an app that waits to be confirmed.
+    // A pending login, and an app with a pending setup.
     let pending = app.pend("ada").await;
     let proof = ada.totp_proof();
     ada.session.post("/v1/mfa/totp/setup", json!({ "stepUp": proof })).await;
@@ -43,23 +43,23 @@ async fn the_operator_removes_every_factor_of_one_account_and_its_owner_is_told(
     assert_eq!(mail.subject, "Two-factor authentication was turned off");
     assert!(mail.text.contains("Your administrator removed") && mail.text.contains("change your password"), "{}", mail.text);
 
-    // The password alone; what waited has ended, what is signed in has not.
+    // The password alone is sufficient; pending logins no longer work, sessions do.
     app.log_in("ada").await.get("/v1/account").await.assert(200);
     ada.session.get("/v1/account").await.assert(200);
     pending.recovery(&ada.codes[0]).await.assert_status(401);
     for rows in OF_ADA {
         assert_eq!(app.number(rows).await, 0, "{rows}");
     }
-    // And it begins again.
+    // A new factor can be set up.
     let mut again = app.holder("ada").await;
     again.enrol_totp().await.assert(200);
     assert_eq!(again.codes.len(), 10);
-    // Nobody else's.
+    // Other accounts are unaffected.
     app.pend("bob").await.totp(&bob.code()).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_factors_or_account_it_changes_nothing_and_says_so() {
+async fn without_factors_or_account_nothing_changes_and_the_command_reports_it() {
     let app = TestApp::spawn_with(Options::default()).await;
     app.without_factor("ada").await;
     let rows = app.audit_rows().await;

@@ -1,4 +1,4 @@
-//! Modules of control by themselves, without a server: what they answer to every kind of input. The folders are those of `control/src`.
+//! Unit tests of control's modules, without a server. The folders mirror `control/src`.
 
 mod config;
 mod domain;

@@ -1,4 +1,4 @@
-//! Access keys: made on the dashboard, used as bearer tokens, named by their friendlyName.
+//! Access keys: created on the dashboard, used as bearer tokens, identified by friendlyName.
 
 use serde_json::{Value, json};
 use tests::SessionOrigin::{CliBrowser, Dashboard};
@@ -14,20 +14,20 @@ fn path(name: &str) -> String {
     format!("{KEYS}/{}", segment(name))
 }
 
-/// The friendly names of what a client is shown, in order.
+/// The friendly names that a client lists, in order.
 async fn listed(client: &Client) -> Vec<String> {
     let answer = client.get(KEYS).await.assert(200);
     answer["accessKeys"].as_array().unwrap().iter().map(|key| key["friendlyName"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Makes a key and gives a client that uses it.
+/// Creates a key and returns a client that uses it.
 async fn make(app: &TestApp, session: &Client, name: &str, ttl: i64) -> Client {
     let made = session.post(KEYS, json!({ "friendlyName": name, "ttl": ttl })).await.assert(201);
     app.anonymous().with_token(Some(made["accessKey"]["name"].as_str().unwrap().to_owned()))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_made_used_renamed_given_a_new_lifetime_and_expires() {
+async fn a_key_is_created_used_renamed_extended_and_expires() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -57,7 +57,7 @@ async fn a_key_is_made_used_renamed_given_a_new_lifetime_and_expires() {
     assert_eq!(renamed["accessKey"].get("name"), None);
     session.get(&path("build server")).await.refused(404);
     key.get("/v1/authenticated").await.assert(200);
-    // A new lifetime begins now; it is not added to the old end.
+    // A new lifetime starts now; it is not added to the old expiration.
     session.reauthenticate().await;
     let patched = session.patch(&path("ci"), json!({ "ttl": DAY })).await.assert(200);
     assert_eq!(patched["accessKey"]["expires"], now + DAY / 2 + DAY);
@@ -65,7 +65,7 @@ async fn a_key_is_made_used_renamed_given_a_new_lifetime_and_expires() {
     key.get("/v1/authenticated").await.assert(200);
     app.clock.advance(1);
     key.get("/v1/authenticated").await.refused(401);
-    // It is still its owner's, and a new lifetime lets it live again.
+    // The owner still has it, and a new lifetime makes it work again.
     assert!(listed(&session).await.contains(&"ci".to_owned()));
     session.reauthenticate().await;
     session.patch(&path("ci"), json!({ "ttl": 1_000 })).await.assert(200);
@@ -78,7 +78,7 @@ async fn a_key_is_made_used_renamed_given_a_new_lifetime_and_expires() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_raw_key_is_the_servers_and_where_it_comes_from_is_not_the_clients_to_say() {
+async fn clients_cannot_choose_the_raw_key_or_its_origin() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -88,7 +88,7 @@ async fn the_raw_key_is_the_servers_and_where_it_comes_from_is_not_the_clients_t
     }
     assert_eq!(listed(&session).await.len(), 2, "the first key and the session");
     session.patch(&path("test"), json!({ "friendlyName": "a", "name": "mine" })).await.refused(400);
-    // Null is absent, and createdBy is ignored whatever it is.
+    // Null is absent, and createdBy is always ignored.
     for created_by in [json!("10.0.0.1"), json!(7), json!({}), json!(null)] {
         let name = format!("by {created_by}");
         let body = json!({ "friendlyName": name, "name": null, "createdBy": created_by, "description": "another text" });
@@ -100,7 +100,7 @@ async fn the_raw_key_is_the_servers_and_where_it_comes_from_is_not_the_clients_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_is_taken_once_per_account_by_keys_and_sessions_alike() {
+async fn names_of_keys_and_sessions_are_unique_per_account() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     app.sign_up("bob").await;
@@ -113,7 +113,7 @@ async fn a_name_is_taken_once_per_account_by_keys_and_sessions_alike() {
     let session = listed(&ada).await.into_iter().find(|name| name.starts_with("Login-")).unwrap();
     ada.post(KEYS, json!({ "friendlyName": session })).await.refused_with(409, None);
     ada.patch(&path(&session), json!({ "friendlyName": "ci" })).await.refused_with(409, None);
-    // One that has expired is still there; once it is deleted its name is free.
+    // An expired key still exists; after its deletion the name is free.
     app.clock.advance(61 * DAY);
     let ada = app.open_session("ada", Dashboard).await;
     ada.post(KEYS, json!({ "friendlyName": "ci" })).await.refused_with(409, None);
@@ -122,7 +122,7 @@ async fn a_name_is_taken_once_per_account_by_keys_and_sessions_alike() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_keys_of_one_name_at_once_one_is_made() {
+async fn of_concurrent_keys_with_one_name_only_one_is_created() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -141,7 +141,7 @@ async fn of_many_keys_of_one_name_at_once_one_is_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_keys_that_are_given_each_others_name_at_once_keep_theirs() {
+async fn two_keys_concurrently_renamed_to_each_others_name_keep_their_names() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -158,13 +158,13 @@ async fn two_keys_that_are_given_each_others_name_at_once_keep_theirs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_answers_the_key_that_it_changed_although_its_name_wanders() {
+async fn an_update_returns_the_updated_key_despite_concurrent_renames() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
     let (a, b) = (path("a"), path("b"));
     for round in 0..30_i64 {
-        // Whichever of them is called `a` when its turn comes is the one that gets the new end.
+        // Whichever key is called `a` at that moment gets the new expiration.
         let (ttl, name) = (1_000 + round, format!("away {round}"));
         make(&app, &session, "a", DAY).await;
         make(&app, &session, "b", 2 * DAY).await;
@@ -188,7 +188,7 @@ async fn a_change_answers_the_key_that_it_changed_although_its_name_wanders() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_wrong_member_is_named_at_once() {
+async fn every_invalid_member_is_named_at_once() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -213,7 +213,7 @@ async fn every_wrong_member_is_named_at_once() {
         session.post(KEYS, body).await.refused(400);
     }
     assert_eq!(listed(&session).await.len(), 2);
-    // What is allowed, up to its ends.
+    // Valid values up to their limits.
     for (name, ttl) in [("x".repeat(255), json!(1)), ("é/ü?#%".to_owned(), json!(60.0)), (" ".to_owned(), json!(null))] {
         let answer = session.post(KEYS, json!({ "friendlyName": name, "ttl": ttl })).await;
         answer.assert(201);
@@ -223,7 +223,7 @@ async fn every_wrong_member_is_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_lasts_sixty_days_unless_it_says_otherwise_and_ends_with_the_year_9999() {
+async fn a_key_expires_in_sixty_days_by_default_and_by_the_year_9999() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -242,7 +242,7 @@ async fn a_key_lasts_sixty_days_unless_it_says_otherwise_and_ends_with_the_year_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_sees_sessions_too_and_a_named_key_named_keys_alone() {
+async fn logins_list_sessions_and_keys_but_access_keys_list_only_keys() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     app.sign_up("bob").await;
@@ -280,7 +280,7 @@ async fn a_login_sees_sessions_too_and_a_named_key_named_keys_alone() {
         assert!(machine["friendlyName"].as_str().unwrap().starts_with("CLI-"));
     }
     assert_eq!(listed(&key).await, ["test"]);
-    // Nor can it remove a session: it learns nothing of it.
+    // It cannot delete a session either, or learn about one.
     let sessions = listed(&session).await;
     for name in &sessions[1..] {
         key.delete(&path(name)).await.refused_with(404, None);
@@ -290,14 +290,14 @@ async fn a_login_sees_sessions_too_and_a_named_key_named_keys_alone() {
     let other = app.named_key("ada", "other").await;
     key.delete(&path("other")).await.assert(204);
     other.get("/v1/authenticated").await.refused(401);
-    // Itself, too.
+    // Also itself.
     key.delete(&path("test")).await.assert(204);
     key.get("/v1/authenticated").await.refused(401);
     cli.get("/v1/authenticated").await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_session_only_the_name_changes() {
+async fn only_the_name_of_a_session_can_change() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let (session, cli) = (app.open_session("ada", Dashboard).await, app.open_session("ada", CliBrowser).await);
@@ -316,12 +316,12 @@ async fn of_a_session_only_the_name_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_kind_of_credential_is_refused_as_it_should_be() {
+async fn each_kind_of_credential_gets_the_right_refusal() {
     let app = TestApp::spawn().await;
     let named = app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
     let api = app.api_key("ada", &["deploy", "read", "apps"]).await;
-    // API keys and named access keys: plain refusals, whatever the body is.
+    // API keys and access keys: plain refusals, regardless of the body.
     for key in [&named, &api] {
         for body in [json!({ "friendlyName": "x" }), json!([])] {
             key.post(KEYS, body.clone()).await.refused_with(403, None);
@@ -332,7 +332,7 @@ async fn each_kind_of_credential_is_refused_as_it_should_be() {
     }
     api.get(KEYS).await.refused_with(403, None);
     api.delete(&path("test")).await.refused_with(403, None);
-    // Other sessions: what makes or prolongs a key is the dashboard's, the rest is theirs, too.
+    // Other sessions: creating and extending keys requires a dashboard session, the rest does not.
     let code = Some("dashboard_session_required");
     for (index, other) in app.other_sessions("ada").await.into_iter().enumerate() {
         other.post(KEYS, json!({ "friendlyName": "x" })).await.refused_with(403, code);
@@ -351,11 +351,11 @@ async fn each_kind_of_credential_is_refused_as_it_should_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_reaches_another_accounts_keys() {
+async fn keys_of_another_account_are_inaccessible() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     app.sign_up("bob").await;
-    // Made later, so that the order is known.
+    // Created later, so that the order is known.
     app.clock.advance(1);
     app.named_key("ada", "ci").await;
     let bob = app.open_session("bob", Dashboard).await;
@@ -371,7 +371,7 @@ async fn nobody_reaches_another_accounts_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_the_deadline_without_a_second_factor_there_are_no_new_keys_and_no_longer_ones() {
+async fn after_the_mfa_deadline_keys_cannot_be_created_or_extended() {
     let app = TestApp::spawn().await;
     let named = app.sign_up("ada").await;
     app.miss_mfa_deadline("ada").await;
@@ -381,11 +381,11 @@ async fn after_the_deadline_without_a_second_factor_there_are_no_new_keys_and_no
     session.post(KEYS, json!({ "name": "x" })).await.refused_with(403, code);
     session.patch(&path("test"), json!({ "ttl": 1 })).await.refused_with(403, code);
     session.patch(&path("test"), json!({ "friendlyName": "x", "ttl": 1 })).await.refused_with(403, code);
-    // A caller that would be refused anyway is told that.
+    // Other refusals come first.
     cli.post(KEYS, json!({ "friendlyName": "x" })).await.refused_with(403, Some("dashboard_session_required"));
     cli.patch(&path("test"), json!({ "ttl": 1 })).await.refused_with(403, Some("dashboard_session_required"));
     named.post(KEYS, json!({ "friendlyName": "x" })).await.refused_with(403, None);
-    // The rest stays open.
+    // The rest still works.
     session.patch(&path("test"), json!({ "friendlyName": "x" })).await.assert(200);
     session.get(&path("x")).await.assert(200);
     named.get("/v1/apps").await.assert(200);
@@ -393,7 +393,7 @@ async fn after_the_deadline_without_a_second_factor_there_are_no_new_keys_and_no
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_the_deadline_itself_a_key_can_still_be_made() {
+async fn at_the_mfa_deadline_a_key_can_still_be_created() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     app.miss_mfa_deadline("ada").await;
@@ -405,7 +405,7 @@ async fn on_the_deadline_itself_a_key_can_still_be_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_is_told_of_a_key_that_comes_or_goes() {
+async fn the_owner_is_notified_of_created_and_deleted_keys() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;

@@ -1,4 +1,4 @@
-//! API keys: made on the dashboard for programs, with scopes and perhaps an end, revoked but never deleted.
+//! API keys: created on the dashboard for programs, with scopes and an optional expiration; revoked but never deleted.
 
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
@@ -12,7 +12,7 @@ const KEYS: &str = "/v1/api-keys";
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
 
-/// A moment that is `millis` away from now, as requests and answers write it.
+/// The time `millis` from now, as in requests and responses.
 fn away(app: &TestApp, millis: i64) -> String {
     UnixMillis(app.clock.now().0 + millis).iso8601()
 }
@@ -35,7 +35,7 @@ async fn listed(session: &Client) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_made_used_renamed_narrowed_widened_and_revoked() {
+async fn a_key_is_created_used_renamed_narrowed_widened_and_revoked() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -76,14 +76,14 @@ async fn a_key_is_made_used_renamed_narrowed_widened_and_revoked() {
     assert_eq!(revoked["revoked_at"], now + HOUR);
     app.clock.advance(HOUR);
     session.delete(&path(&made)).await.assert(204);
-    assert_eq!(listed(&session).await, [revoked], "once more changes nothing");
+    assert_eq!(listed(&session).await, [revoked], "revoking again changes nothing");
     for patch in [json!({ "name": "x" }), json!({ "scopes": ["read"] }), json!({ "expires_at": null })] {
         session.patch(&path(&made), patch).await.refused_with(409, None);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_expires_at_its_time_and_a_later_one_lets_it_live_again() {
+async fn an_expired_key_works_again_with_a_later_expiration() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -100,7 +100,7 @@ async fn a_key_expires_at_its_time_and_a_later_one_lets_it_live_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_wrong_member_is_named_at_once() {
+async fn every_invalid_member_is_named_at_once() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -130,7 +130,7 @@ async fn every_wrong_member_is_named_at_once() {
         "2999-01-01x00:00:00Z",
         "2999-01-01 00:00:00Z",
         "2999-01-01_00:00:00Z",
-        // In UTC it is the year 10000.
+        // In UTC this is the year 10000.
         "9999-12-31T23:59:59-23:59",
         "9999-12-31T23:59:59.999-00:01",
     ]
@@ -139,13 +139,13 @@ async fn every_wrong_member_is_named_at_once() {
         session.post(KEYS, json!({ "name": "x", "scopes": ["read"], "expires_at": expires })).await.refused(400);
         session.patch(&path(&made), json!({ "expires_at": expires })).await.refused(400);
     }
-    // At least one member, and null is one for expires_at alone.
+    // At least one member is required; null is a value only for expires_at.
     for nothing in [json!({}), json!({ "name": null, "scopes": null }), json!({ "key": "x" })] {
         session.patch(&path(&made), nothing).await.refused(400);
     }
     session.patch(&path(&made), json!({ "expires_at": null })).await.assert(200);
     assert_eq!(listed(&session).await.len(), 1);
-    // Other ways to write a time.
+    // Other formats of a time.
     for (given, shown) in [
         ("2999-01-01T01:30:00+01:30", "2999-01-01T00:00:00.000Z"),
         ("2999-01-01T00:00:00.123456Z", "2999-01-01T00:00:00.123Z"),
@@ -157,7 +157,7 @@ async fn every_wrong_member_is_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_kind_of_credential_is_refused_as_it_should_be() {
+async fn each_kind_of_credential_gets_the_right_refusal() {
     let app = TestApp::spawn().await;
     let named = app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -165,7 +165,7 @@ async fn each_kind_of_credential_is_refused_as_it_should_be() {
     let api = client(&app, &made);
     let (new, code) = (json!({ "name": "x", "scopes": ["read"] }), Some("dashboard_session_required"));
     let others = app.other_sessions("ada").await;
-    // Making one: whatever is not the dashboard's session is told that that is needed.
+    // Creating a key: callers without a dashboard session are told that one is required.
     for other in others.iter().chain([&named, &api]) {
         other.post(KEYS, new.clone()).await.refused_with(403, code);
         other.post(KEYS, json!([])).await.refused_with(403, code);
@@ -186,7 +186,7 @@ async fn each_kind_of_credential_is_refused_as_it_should_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_reaches_another_accounts_keys() {
+async fn keys_of_another_account_are_inaccessible() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     app.sign_up("bob").await;
@@ -201,7 +201,7 @@ async fn nobody_reaches_another_accounts_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_keys_at_once_as_many_are_made_as_the_account_may_have() {
+async fn fifty_concurrent_keys_do_not_exceed_the_limit() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -225,7 +225,7 @@ async fn of_fifty_keys_at_once_as_many_are_made_as_the_account_may_have() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn revoked_and_expired_keys_make_room_and_one_that_comes_back_needs_it() {
+async fn revoked_and_expired_keys_do_not_count_toward_the_limit() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     app.change("UPDATE accounts SET max_api_keys = 2 WHERE email = $1", &["ada@example.com"]).await;
@@ -238,7 +238,7 @@ async fn revoked_and_expired_keys_make_room_and_one_that_comes_back_needs_it() {
     session.reauthenticate().await;
     make(&session, new.clone()).await;
     session.post(KEYS, new.clone()).await.refused(429);
-    // The expired one can be renamed, not revived.
+    // The expired key can be renamed but not extended.
     session.patch(&path(&short), json!({ "name": "y" })).await.assert(200);
     session.patch(&path(&short), json!({ "expires_at": null })).await.refused_with(429, None);
     session.delete(&path(&long)).await.assert(204);
@@ -248,7 +248,7 @@ async fn revoked_and_expired_keys_make_room_and_one_that_comes_back_needs_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_the_deadline_without_a_second_factor_keys_only_shrink() {
+async fn after_the_mfa_deadline_keys_can_only_be_narrowed() {
     let app = TestApp::spawn().await;
     let named = app.sign_up("ada").await;
     let early = app.open_session("ada", Dashboard).await;
@@ -271,7 +271,7 @@ async fn after_the_deadline_without_a_second_factor_keys_only_shrink() {
     for other in [&cli, &named] {
         other.post(KEYS, json!({ "name": "x", "scopes": ["read"] })).await.refused_with(403, Some("dashboard_session_required"));
     }
-    // Renaming and narrowing stay allowed, and so does an end that is as it was, but none that is sooner.
+    // Renaming, narrowing and an unchanged expiration are still allowed, but not an earlier one.
     session.patch(&path(&made), json!({ "name": "x", "scopes": ["deploy", "read"], "expires_at": until })).await.assert(200);
     let narrowed = session.patch(&path(&made), json!({ "scopes": ["read"] })).await.assert(200);
     assert_eq!((&narrowed["name"], &narrowed["scopes"]), (&json!("x"), &json!(["read"])));
@@ -283,7 +283,7 @@ async fn after_the_deadline_without_a_second_factor_keys_only_shrink() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_use_is_written_once_in_five_minutes() {
+async fn the_last_use_is_written_at_most_every_five_minutes() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -298,7 +298,7 @@ async fn the_last_use_is_written_once_in_five_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_key_only_the_hash_is_kept_and_only_the_whole_of_it_opens() {
+async fn only_the_hash_of_a_key_is_stored_and_only_the_whole_key_works() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -323,7 +323,7 @@ async fn of_a_key_only_the_hash_is_kept_and_only_the_whole_of_it_opens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_is_told_of_a_key_that_comes_or_goes_and_of_those_that_outlive_a_password() {
+async fn the_owner_is_notified_of_created_revoked_and_surviving_keys() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -344,7 +344,7 @@ async fn the_owner_is_told_of_a_key_that_comes_or_goes_and_of_those_that_outlive
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_go_with_their_account() {
+async fn keys_are_deleted_with_their_account() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let (api, session) = (app.api_key("ada", &["read"]).await, app.open_session("ada", Dashboard).await);

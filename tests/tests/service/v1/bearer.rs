@@ -13,14 +13,14 @@ fn unauthenticated(answer: &Answer) {
     assert_eq!(answer.json().get("code"), None);
 }
 
-/// Asks with exactly this header.
+/// Sends a request with exactly this header.
 async fn ask(client: &Client, header: &[u8]) -> Answer {
     let value = HeaderValue::from_bytes(header).unwrap();
     client.send(client.request(Method::GET, "/v1/apps").header(AUTHORIZATION, value)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_management_route_needs_a_credential_before_anything_else() {
+async fn every_management_route_checks_the_credential_first() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -48,19 +48,19 @@ async fn every_management_route_needs_a_credential_before_anything_else() {
     ] {
         unauthenticated(&anonymous.send(anonymous.request(method.clone(), path)).await);
         if [Method::POST, Method::PATCH].contains(&method) {
-            // Neither the type nor the form of a stranger's body is looked at.
+            // Neither content type nor body of an unauthenticated request is validated.
             let request = anonymous.request(method.clone(), path).header("content-type", "text/plain").body("{");
             unauthenticated(&anonymous.send(request).await);
         }
     }
-    // What needs none.
+    // Public routes.
     for (path, status) in [("/", 303), ("/health", 200), ("/v1/health", 200), ("/v1/health?live", 200)] {
         anonymous.get(path).await.assert_status(status);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_whole_key_after_the_scheme_is_accepted() {
+async fn only_a_complete_key_after_the_scheme_is_accepted() {
     let app = TestApp::spawn().await;
     let key = app.access_key("ada", 60_000).await;
     let client = app.anonymous();
@@ -98,7 +98,7 @@ async fn only_a_whole_key_after_the_scheme_is_accepted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_in_a_cookie_a_query_or_another_header_is_nothing() {
+async fn a_key_in_a_cookie_query_or_other_header_is_ignored() {
     let app = TestApp::spawn().await;
     let key = app.access_key("ada", 60_000).await;
     let client = app.anonymous();
@@ -119,7 +119,7 @@ async fn a_key_in_a_cookie_a_query_or_another_header_is_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_ends_at_its_time() {
+async fn a_key_expires_on_time() {
     let app = TestApp::spawn().await;
     let ttl = 60_000;
     let ada = app.anonymous().with_token(Some(app.access_key("ada", ttl).await));
@@ -130,13 +130,13 @@ async fn a_key_ends_at_its_time() {
     unauthenticated(&ada.post("/v1/apps", json!({ "name": "demo" })).await);
     app.clock.advance(365 * 86_400_000);
     unauthenticated(&ada.get("/v1/apps").await);
-    // An ended key and one that never was cannot be told apart.
+    // An expired key and an unknown one get the same response.
     let unknown = app.anonymous().with_token(Some("svc_ak_unknown".to_owned()));
     assert_eq!(ada.get("/v1/apps").await.refused(401), unknown.get("/v1/apps").await.refused(401));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_removed_has_ended_at_once() {
+async fn a_deleted_key_stops_working_immediately() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.get("/v1/apps").await.assert(200);
@@ -145,7 +145,7 @@ async fn a_key_that_is_removed_has_ended_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_last_use_is_written_at_most_once_in_five_minutes() {
+async fn the_last_use_is_written_at_most_every_five_minutes() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let start = app.clock.now().0;
@@ -157,7 +157,7 @@ async fn a_last_use_is_written_at_most_once_in_five_minutes() {
     ada.get("/v1/apps").await.assert(200);
     assert_eq!(used().await, start);
     app.clock.advance(1);
-    // A refused request is a use, too.
+    // A refused request is also a use.
     ada.get("/v1/apps/absent").await.refused(404);
     assert_eq!(used().await, start + 5 * 60_000);
     app.clock.advance(60_000);
@@ -166,7 +166,7 @@ async fn a_last_use_is_written_at_most_once_in_five_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_ended_key_is_not_noted_as_used() {
+async fn the_use_of_an_expired_key_is_not_recorded() {
     let app = TestApp::spawn().await;
     let ada = app.anonymous().with_token(Some(app.access_key("ada", 1_000).await));
     app.clock.advance(1_000);

@@ -1,15 +1,15 @@
-//! How much one credential may ask for.
+//! Rate limits per credential.
 
 use serde_json::json;
 use tests::SessionOrigin::Dashboard;
 use tests::{Options, TestApp};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_are_counted_by_credential() {
+async fn requests_are_limited_per_credential() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MANAGEMENT_API", "5/1m")).await;
     let key = app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
-    // Refusals count like answers; it is one request, however often its credential is looked at.
+    // Refusals count, too; each request counts once, however often its credential is checked.
     for path in ["/v1/authenticated", "/v1/apps/absent", "/v1/apps/absent/deployments/x", "/v1/account/sessions", "/v1/apps"] {
         assert_ne!(key.get(path).await.status.as_u16(), 429, "{path}");
     }
@@ -18,7 +18,7 @@ async fn requests_are_counted_by_credential() {
     answer.refused_with(429, None);
     assert_eq!((answer.header("retry-after").as_str(), answer.json().get("retryAfterSeconds")), ("40", None));
     key.post("/v1/apps", json!({ "name": "x" })).await.refused(429);
-    // Another credential of the same account has its own, and nobody without a credential is counted.
+    // Another credential of the same account has its own limit, and unauthenticated requests are not counted.
     session.get("/v1/authenticated").await.assert(200);
     let wrong = key.with_token(Some(format!("{}x", key.token())));
     for _ in 0..7 {
@@ -42,7 +42,7 @@ async fn an_api_key_has_the_same_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twelve_hundred_requests_a_minute_are_the_default() {
+async fn the_default_is_twelve_hundred_requests_a_minute() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     for _ in 0..1_200 {
@@ -52,13 +52,13 @@ async fn twelve_hundred_requests_a_minute_are_the_default() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn uploads_are_counted_by_credential() {
+async fn uploads_are_limited_per_credential() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS", "2/15m")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     let other = app.named_key("ada", "other").await;
     ada.upload("demo", "Staging", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
-    // Who has no right to upload there has used nothing up; what is refused for another reason counts.
+    // A refusal for lack of access does not count; refusals for other reasons do.
     ada.upload("absent", "Staging", b"two", json!({ "appVersion": "1.0.0" })).await.refused(404);
     ada.upload("demo", "Staging", b"one", json!({ "appVersion": "1.0.0" })).await.refused(409);
     app.clock.advance(60_000);

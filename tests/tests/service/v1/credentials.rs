@@ -1,4 +1,4 @@
-//! Kinds of credentials: what each may ask for, how long it lasts, and what is kept of it.
+//! Kinds of credentials: their permissions, lifetimes, and stored data.
 
 use reqwest::Method;
 use serde_json::json;
@@ -23,13 +23,13 @@ const DASHBOARD: [(Method, &str); 2] = [(Method::PATCH, "/v1/account"), (Method:
 /// Operations of every credential.
 const ANY: [&str; 3] = ["/v1/account", "/v1/authenticated", "/v1/apps"];
 
-/// Asks with a body that is refused, when anybody looks at it.
+/// Sends a body that validation would refuse.
 async fn ask(client: &Client, (method, path): &(Method, &str)) -> Answer {
     client.send(client.request(method.clone(), path).header("content-type", "application/json").body("{")).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_credential_reads_its_account() {
+async fn every_credential_can_read_its_account() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     let dashboard = app.open_session("ada", Dashboard).await;
@@ -42,7 +42,7 @@ async fn every_credential_reads_its_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_named_key_is_refused_where_a_login_is_needed_and_no_code_helps_it() {
+async fn an_access_key_is_refused_where_a_login_is_required() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -53,7 +53,7 @@ async fn a_named_key_is_refused_where_a_login_is_needed_and_no_code_helps_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_session_is_refused_where_the_dashboards_is_needed_with_the_code_that_says_so() {
+async fn other_sessions_are_refused_where_a_dashboard_session_is_required() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     for client in app.other_sessions("ada").await {
@@ -64,14 +64,14 @@ async fn another_session_is_refused_where_the_dashboards_is_needed_with_the_code
         client.delete("/v1/account/sessions/current").await.assert(204);
         client.get("/v1/authenticated").await.refused(401);
     }
-    // An origin of a later version is not taken for the dashboard's.
+    // An unknown origin of a later version is not a dashboard session.
     let later = app.open_session("ada", Dashboard).await;
     assert_eq!(app.change("UPDATE access_keys SET credential_origin = 'robot' WHERE is_session", &[]).await, 1);
     ask(&later, &DASHBOARD[0]).await.refused_with(403, Some("dashboard_session_required"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_has_no_valid_credential_learns_nothing_else() {
+async fn without_a_valid_credential_nothing_else_is_revealed() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -89,7 +89,7 @@ async fn whoever_has_no_valid_credential_learns_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_session_only_the_hash_is_kept_and_its_name_is_its_own() {
+async fn only_the_hash_of_a_session_is_stored_and_its_name_is_unique() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     for (origin, name, is_session) in [(Dashboard, "Login-", 1), (CliBrowser, "CLI-", 0), (CliDevice, "CLI-", 0)] {
@@ -115,7 +115,7 @@ async fn is_in(client: &Client) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dashboard_session_ends_after_fourteen_days_however_often_it_is_used() {
+async fn a_dashboard_session_expires_after_fourteen_days_even_if_used() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -130,7 +130,7 @@ async fn a_dashboard_session_ends_after_fourteen_days_however_often_it_is_used()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dashboard_session_ends_after_three_days_without_use() {
+async fn a_dashboard_session_expires_after_three_idle_days() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let unused = app.open_session("ada", Dashboard).await;
@@ -139,7 +139,7 @@ async fn a_dashboard_session_ends_after_three_days_without_use() {
     assert!(is_in(&unused).await);
     app.clock.advance(1);
     assert!(!is_in(&also_unused).await);
-    // The one was used a moment ago, and so again and again.
+    // One of them is used again and again.
     for _ in 0..2 {
         app.clock.advance(3 * DAY - 1);
         assert!(is_in(&unused).await);
@@ -149,7 +149,7 @@ async fn a_dashboard_session_ends_after_three_days_without_use() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_use_that_was_not_noted_keeps_a_session_alive_all_the_same() {
+async fn an_unrecorded_use_still_keeps_a_session_alive() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -161,7 +161,7 @@ async fn a_use_that_was_not_noted_keeps_a_session_alive_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_lines_credential_lasts_ninety_days_used_or_not() {
+async fn a_cli_credential_expires_after_ninety_days_used_or_not() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     for origin in [CliBrowser, CliDevice] {
@@ -174,7 +174,7 @@ async fn a_command_lines_credential_lasts_ninety_days_used_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_without_an_origin_and_a_named_key_do_not_end_by_lying_idle() {
+async fn sessions_without_an_origin_and_access_keys_have_no_idle_timeout() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     let old = app.open_session("ada", Dashboard).await;
@@ -187,7 +187,7 @@ async fn a_session_without_an_origin_and_a_named_key_do_not_end_by_lying_idle() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn how_long_sessions_last_is_a_setting() {
+async fn session_lifetimes_are_settings() {
     let options = Options::default().with("LIMIT_SESSION", "2h").with("LIMIT_SESSION_IDLE", "30m").with("LIMIT_CLI_CREDENTIAL", "1d");
     let app = TestApp::spawn_with(options).await;
     app.sign_up("ada").await;

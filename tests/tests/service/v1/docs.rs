@@ -1,4 +1,4 @@
-//! The OpenAPI document and its page: complete, served by the service alone, and of exactly the routes that there are.
+//! The OpenAPI document and its page: complete, self-contained, and matching the routes.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::v1::openapi_shape;
 use serde_json::Value;
 use tests::TestApp;
 
-/// Every operation of a document: its path, its method, itself.
+/// Every operation of a document: path, method, definition.
 fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
     let paths = document["paths"].as_object().unwrap();
     paths
@@ -17,7 +17,7 @@ fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_operation_is_described_whole() {
+async fn every_operation_is_fully_documented() {
     let app = TestApp::spawn().await;
     let answer = app.anonymous().get("/v1/openapi.json").await;
     let document = answer.assert(200);
@@ -28,7 +28,7 @@ async fn every_operation_is_described_whole() {
     let mut ids = BTreeSet::new();
     for (path, method, operation) in operations(&document) {
         let asked = format!("{method} {path}");
-        assert!(ids.insert(operation["operationId"].as_str().unwrap()), "{asked}: the id is of another operation, too");
+        assert!(ids.insert(operation["operationId"].as_str().unwrap()), "{asked}: another operation has the same ID");
         assert!(!operation["summary"].as_str().unwrap().is_empty(), "{asked}");
         assert!(operation["tags"].as_array().unwrap().iter().all(|tag| tags.contains(tag.as_str().unwrap())), "{asked}");
         let named: Vec<&str> = path.split('{').skip(1).map(|rest| rest.split_once('}').unwrap().0).collect();
@@ -53,26 +53,26 @@ async fn every_operation_is_described_whole() {
         let name = reference.split('"').next().unwrap();
         assert!(document["components"]["schemas"].get(name).is_some(), "the schema {name} is missing");
     }
-    assert!(!text.contains("/internal/"), "the edge's own paths are nobody's business");
+    assert!(!text.contains("/internal/"), "the edge's own paths are not documented");
 }
 
-/// Anyone who changes the API sees it here, and reviews it.
+/// Every change of the API shows up here for review.
 #[test]
-fn the_document_is_the_one_that_was_reviewed() {
+fn the_document_matches_its_snapshot() {
     let document = control::testing::server::document("https://updates.example.com");
     insta::assert_snapshot!("openapi", serde_json::to_string_pretty(&document).unwrap());
 }
 
-/// Anyone who changes what programs rely on sees it here: a difference corrects a schema that was wrong, and stands in CHANGELOG.md.
+/// Every change of what clients rely on shows up here: it must correct a wrong schema and be in CHANGELOG.md.
 #[test]
-fn the_shape_of_the_interface_stays() {
+fn the_shape_of_the_api_matches_its_snapshot() {
     let document = serde_json::to_value(control::testing::server::document("https://updates.example.com")).unwrap();
     let lines: Vec<String> = openapi_shape::lines(&document).into_iter().collect();
     insta::assert_snapshot!("shape", lines.join("\n"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_rule_against_a_promotion_is_told() {
+async fn every_promotion_refusal_is_documented() {
     let app = TestApp::spawn().await;
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     let promote = &document["paths"]["/v1/apps/{app}/deployments/{deployment}/promotions"]["post"];
@@ -83,7 +83,7 @@ async fn every_rule_against_a_promotion_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_remove_and_who_may_leave_is_told_apart() {
+async fn removing_and_leaving_are_documented_separately() {
     let app = TestApp::spawn().await;
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     let remove = &document["paths"]["/v1/apps/{app}/collaborators/{email}"]["delete"];
@@ -95,11 +95,11 @@ async fn who_may_remove_and_who_may_leave_is_told_apart() {
     assert!(part.split("</article>").next().unwrap().contains("Authorization: collaborators.manage or collaborators.leave."), "{part}");
 }
 
-/// What existing CLIs open in a browser besides: it leads to a page of the dashboard, and is no operation.
+/// Paths that existing CLIs open in a browser: they redirect to the dashboard, and are not operations.
 const OPENED: [&str; 2] = ["/v1/auth/login", "/v1/auth/register"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_path_answers_exactly_the_methods_of_the_document() {
+async fn each_path_serves_exactly_the_documented_methods() {
     let app = TestApp::spawn().await;
     let client = app.anonymous();
     let document = client.get("/v1/openapi.json").await.assert(200);
@@ -115,29 +115,29 @@ async fn each_path_answers_exactly_the_methods_of_the_document() {
         let answer = client.send(client.request("BREW".parse().unwrap(), &called)).await;
         answer.refused(405);
         let allow = answer.header("allow");
-        // Devices' paths say what other origins may send, and how: no operation.
+        // OPTIONS on device paths is for CORS, not an operation.
         let allowed = allow.split(',').map(|method| method.trim().to_owned()).filter(|method| method != "OPTIONS");
         assert_eq!(allowed.collect::<BTreeSet<_>>(), documented, "{path}");
     }
 }
 
-/// The sources with a route that is no operation of the document, and how many. Every other route comes with its description.
+/// The number of routes outside the document, by source file. All other routes are documented.
 const UNDESCRIBED: &[(&str, usize)] = &[
-    // One for each of the devices' paths, which `http::devices::document` describes, and the bundles'.
+    // One for the device paths, which `http::devices::document` documents, and one for bundles.
     ("http/devices/bundle.rs", 2),
     ("http/devices/http.rs", 2),
-    // For the edge alone.
+    // For the edge only.
     ("http/devices/mod.rs", 1),
     ("http/edge/bindings.rs", 4),
     ("http/edge/reports.rs", 1),
-    // For people and for probes.
+    // For users and probes.
     ("http/api/health.rs", 1),
     // Unknown paths and methods, and a panic on demand that released programs do not have.
     ("server/router.rs", 3),
 ];
 
 #[test]
-fn a_route_without_a_description_stands_in_the_list() {
+fn every_undocumented_route_is_in_the_list() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../control/src");
     let mut found = Vec::new();
     collect(&sources, &sources, &mut found);
@@ -147,14 +147,14 @@ fn a_route_without_a_description_stands_in_the_list() {
     assert_eq!(found, known);
 }
 
-/// By what a path can come into a router besides the macro that takes its description.
+/// How a path can be added to a router without the macro that documents it.
 const WAYS_IN: [&str; 5] = [".route(", ".route_service(", ".nest(", ".nest_service(", "fallback("];
 
 fn collect(root: &Path, folder: &Path, into: &mut Vec<(String, usize)>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            // Pages for people: `control::http::dashboard::pages` lists them, and their own tests go by that.
+            // Pages: `control::http::dashboard::pages` lists them, and their own tests use that list.
             if path.file_name().is_some_and(|name| name == "dashboard") {
                 continue;
             }
@@ -170,7 +170,7 @@ fn collect(root: &Path, folder: &Path, into: &mut Vec<(String, usize)>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_needs_nothing_but_its_style() {
+async fn the_docs_page_loads_only_its_stylesheet() {
     let app = TestApp::spawn().await;
     let client = app.anonymous();
     let page = client.get("/v1/docs").await;
@@ -191,7 +191,7 @@ async fn the_page_needs_nothing_but_its_style() {
         assert!(html.contains(&format!("<article id=\"schema-{name}\">")), "{name}");
     }
     for link in html.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()) {
-        assert!(html.contains(&format!("id=\"{link}\"")), "the link to {link} leads nowhere");
+        assert!(html.contains(&format!("id=\"{link}\"")), "the link to {link} is broken");
     }
     let style = html.split("/v1/docs/assets/").nth(1).unwrap().split('"').next().unwrap();
     let asset = client.get(&format!("/v1/docs/assets/{style}")).await;

@@ -1,4 +1,4 @@
-//! The state of the service.
+//! Health of the service.
 
 use std::net::TcpListener;
 
@@ -11,15 +11,15 @@ fn ok(edge: &str) -> serde_json::Value {
     json!({ "status": "ok", "version": "0.1.0", "checks": { "database": "ok", "storage": "ok", "edge": edge } })
 }
 
-/// With an edge whose KV cannot be reached.
+/// With an edge whose KV is unreachable.
 fn unreachable_edge() -> Options {
-    // A port that was free a moment ago; nobody listens there.
+    // A port that was free a moment ago; no server listens there.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     Options::default().with("KV_API", format!("http://127.0.0.1:{port}")).with("KV_NAMESPACE", "snapshots").with("KV_TOKEN", "token")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_healthy_service_tells_everybody() {
+async fn health_is_public() {
     let app = TestApp::spawn().await;
     let client = app.anonymous();
     let answer = client.get("/v1/health").await;
@@ -35,20 +35,20 @@ async fn a_healthy_service_tells_everybody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edge_that_lags_is_degraded_and_never_a_503() {
+async fn a_lagging_edge_is_degraded_but_never_503() {
     let app = TestApp::spawn_with(unreachable_edge()).await;
     let client = app.anonymous();
-    assert_eq!(client.get("/v1/health").await.assert(200), ok("ok"), "nothing is to be pushed");
+    assert_eq!(client.get("/v1/health").await.assert(200), ok("ok"), "nothing is queued");
     let ada = app.sign_up("ada").await;
     ada.post("/v1/apps", json!({ "name": "demo" })).await.assert(201);
     app.clock.advance(60_000);
-    assert_eq!(client.get("/v1/health").await.assert(200), ok("ok"), "a minute is no lag yet");
+    assert_eq!(client.get("/v1/health").await.assert(200), ok("ok"), "a minute is not a lag yet");
     app.clock.advance(5_001);
     assert_eq!(client.get("/v1/health").await.assert(200), ok("degraded"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_is_repeated_for_five_seconds() {
+async fn a_health_response_is_cached_for_five_seconds() {
     let app = TestApp::spawn().await;
     let client = app.anonymous();
     client.get("/v1/health").await.assert(200);
@@ -63,7 +63,7 @@ async fn an_answer_is_repeated_for_five_seconds() {
     assert_ne!(body["status"], "ok");
     assert!(failed.header("retry-after").parse::<u32>().unwrap() > 0);
     client.get("/v1/health?live").await.assert(200);
-    // A failure is repeated as long, then it is well again.
+    // A failure is cached for the same time, then the service is healthy again.
     std::fs::rename(app.folder().join("elsewhere"), &blobs).unwrap();
     app.clock.advance(4_999);
     client.get("/v1/health").await.assert(503);
@@ -72,7 +72,7 @@ async fn an_answer_is_repeated_for_five_seconds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_its_store_an_upload_is_503_and_leaves_nothing_in_the_database() {
+async fn without_storage_an_upload_is_503_and_leaves_no_rows() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -87,7 +87,7 @@ async fn without_its_store_an_upload_is_503_and_leaves_nothing_in_the_database()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_its_database_everything_but_liveness_is_503() {
+async fn without_the_database_everything_but_liveness_is_503() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -98,7 +98,7 @@ async fn without_its_database_everything_but_liveness_is_503() {
     for path in ["/v1/apps".to_owned(), "/v1/apps/demo".to_owned(), format!("/updateCheck?deploymentKey={key}&appVersion=1.0.0")] {
         let answer = ada.get(&path).await;
         let refusal = answer.refused(503);
-        assert!(!refusal.to_lowercase().contains("pool"), "the cause is for the log: {refusal}");
+        assert!(!refusal.to_lowercase().contains("pool"), "the cause is only logged: {refusal}");
         assert!(answer.header("retry-after").parse::<u32>().unwrap() > 0);
     }
     app.anonymous().get("/v1/health?live").await.assert(200);

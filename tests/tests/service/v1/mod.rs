@@ -1,4 +1,4 @@
-//! `/v1`, one file or folder for each resource; and what is the same on all of its paths. Every test has a server, a database and a clock of its own.
+//! `/v1`, one file or folder per resource, and behavior common to all its paths. Every test has its own server, database and clock.
 
 mod access_keys;
 mod account;
@@ -19,7 +19,7 @@ mod statements_per_request;
 
 use serde_json::Value;
 
-/// A name as one path segment.
+/// A name as a percent-encoded path segment.
 pub(crate) fn segment(name: &str) -> String {
     tests::encode_segment(name)
 }

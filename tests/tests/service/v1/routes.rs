@@ -1,4 +1,4 @@
-//! What is the same on every management route: HEAD, 404, 405, 413, 415, malformed JSON.
+//! Behavior common to all management routes: HEAD, 404, 405, 413, 415, malformed JSON.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ async fn prepared() -> (TestApp, Client) {
     (app, ada)
 }
 
-/// Every route and the methods that it answers.
+/// Every route and its methods.
 const ROUTES: &[(&str, &[&str])] = &[
     ("/", &["GET", "HEAD"]),
     ("/health", &["GET", "HEAD"]),
@@ -64,14 +64,14 @@ const ROUTES: &[(&str, &[&str])] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn head_answers_as_get_without_a_body() {
+async fn head_is_answered_like_get_without_a_body() {
     let (_app, ada) = prepared().await;
     for (path, methods) in ROUTES.iter().filter(|(path, _)| !path.starts_with("/internal")) {
         if !methods.contains(&"GET") {
             continue;
         }
         let get = ada.get(path).await;
-        // The first path leads to the dashboard, and says nothing itself.
+        // The first path redirects to the dashboard without a body.
         let leads_on = matches!(*path, "/" | "/v1/auth/login" | "/v1/auth/register" | "/v1/auth/link") || path.starts_with("/auth/");
         get.assert_status(if leads_on { 303 } else { 200 });
         let head = ada.send(ada.request(Method::HEAD, path)).await;
@@ -87,7 +87,7 @@ async fn head_answers_as_get_without_a_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_method_is_405_with_those_that_are_allowed() {
+async fn an_unsupported_method_is_405_with_the_allowed_ones() {
     let (_app, ada) = prepared().await;
     for (path, methods) in ROUTES.iter().filter(|(path, _)| !path.starts_with("/internal")) {
         for slash in ["", "/"] {
@@ -169,7 +169,7 @@ async fn a_json_body_holds_up_to_10_240_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_of_another_type_is_415() {
+async fn a_body_of_another_content_type_is_415() {
     let (_app, ada) = prepared().await;
     for (index, path) in JSON_ROUTES.into_iter().enumerate() {
         let body = |kind: usize| json!({ "name": format!("n{index}-{kind}") }).to_string();
@@ -188,14 +188,14 @@ async fn a_body_of_another_type_is_415() {
         {
             ada.send(ada.request(Method::POST, path).header("content-type", kind).body(body(number))).await.assert(201);
         }
-        // Without a body its type does not matter; what is missing does.
+        // The content type of an empty body does not matter; the missing body does.
         ada.send(ada.request(Method::POST, path).header("content-type", "text/plain")).await.refused(400);
         ada.send(ada.request(Method::POST, path)).await.refused(400);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn malformed_json_is_400_and_says_where() {
+async fn malformed_json_is_400_with_the_position() {
     let (_app, ada) = prepared().await;
     let deep = "[".repeat(5_000);
     for path in JSON_ROUTES {
@@ -217,7 +217,7 @@ async fn malformed_json_is_400_and_says_where() {
     }
 }
 
-/// Every operation of the document that takes JSON: its method, and a path to it that looks right.
+/// Every operation of the document with a JSON body: its method, and a valid path.
 async fn json_operations(app: &TestApp) -> Vec<(Method, String, Value)> {
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     let mut found = Vec::new();
@@ -227,7 +227,7 @@ async fn json_operations(app: &TestApp) -> Vec<(Method, String, Value)> {
                 continue;
             }
             let path = path.replace("{app}", "demo").replace("{deployment}", "Staging");
-            // Ids have the form of a UUID; whatever else is named by a path may look like one.
+            // IDs are UUIDs; other path parameters may look like one.
             let path = path.split('/').map(|part| if part.starts_with('{') { "0189abcd-0000-7000-8000-000000000000" } else { part });
             let path = path.collect::<Vec<_>>().join("/");
             found.push((method.to_uppercase().parse().unwrap(), path, operation["responses"].clone()));
@@ -255,12 +255,12 @@ async fn every_operation_that_takes_json_refuses_invalid_and_too_large_bodies() 
             assert!(responses.get(status.to_string()).is_some(), "{method} {path}: {status} is not documented");
         }
     }
-    // All of it was refused before it could change anything, the session that asked included.
+    // Every request was refused before any change, including to the session.
     ada.get("/v1/apps/demo").await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn odd_but_legal_queries_and_headers_change_nothing() {
+async fn unusual_but_valid_queries_and_headers_change_nothing() {
     let (_app, ada) = prepared().await;
     for path in ["/v1/apps?", "/v1/apps?&&=&x", "/v1/apps?%FF=%00", "/v1/apps?name=demo#fragment"] {
         ada.get(path).await.assert(200);

@@ -1,4 +1,4 @@
-//! What an API key may do: what its account may, cut down to its scopes.
+//! Permissions of an API key: those of its account, restricted to its scopes.
 
 use reqwest::Method;
 use serde_json::json;
@@ -21,7 +21,7 @@ fn judged(answer: &Answer, is_allowed: bool, permission: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_scope_opens_what_the_table_says() {
+async fn each_scope_allows_what_the_table_says() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -54,7 +54,7 @@ async fn each_scope_opens_what_the_table_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn scopes_add_nothing_to_a_role_and_nothing_to_a_stranger() {
+async fn scopes_never_grant_more_than_the_role() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -67,13 +67,13 @@ async fn scopes_add_nothing_to_a_role_and_nothing_to_a_stranger() {
     judged(&release(&eve, "1.0.0").await, false, "releases.manage");
     judged(&eve.post(DEPLOYMENTS, json!({ "name": "x" })).await, false, "deployments.manage");
     assert!(!eve.get(DEPLOYMENTS).await.text().contains(&key));
-    // The names of apps that are not there and of those out of reach tell a key without the scope nothing either.
+    // Without the scope, unknown and inaccessible apps get the same response.
     let narrow = app.api_key("eve", &["read"]).await;
     narrow.post("/v1/apps/absent/deployments", json!({ "name": "x" })).await.refused(404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_narrowed_has_lost_it_at_once() {
+async fn narrowing_a_key_takes_effect_immediately() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -89,7 +89,7 @@ async fn a_key_that_is_narrowed_has_lost_it_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_key_never_reaches_accounts_sessions_and_keys() {
+async fn an_api_key_cannot_access_accounts_sessions_or_keys() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let client = app.api_key("ada", &["deploy", "read", "apps"]).await;

@@ -1,4 +1,4 @@
-//! How many statements a request costs: as many for a long list as for a short one. And what one app costs, whatever others there are.
+//! The number of SQL statements per request: independent of the length of lists, and of other apps.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tests::output::Output;
 use tests::{Answer, Client, Device, Options, SessionOrigin, TestApp, logged};
 
-/// Every list, and what shows several of them, by the path that shows fifty entries.
+/// Every list and every page with several entries, with a path that shows fifty.
 const PATHS: [&str; 19] = [
     "/v1/apps",
     "/v1/apps/demo",
@@ -30,18 +30,18 @@ const PATHS: [&str; 19] = [
     "/dashboard/sessions",
 ];
 
-/// Pages that read a list and show none of it.
+/// Pages that read a list without showing it.
 const SHOW_NO_LIST: [&str; 2] = ["/dashboard/cli/key?hostname=laptop", "/dashboard/security/passkeys/00000000-0000-7000-8000-000000000001"];
 
-/// What a request costs.
+/// The cost of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cost {
     statements: usize,
-    /// What they returned.
+    /// The returned rows.
     rows: u64,
 }
 
-/// The answer to this dashboard session, which pages know by its cookie.
+/// The response to this dashboard session, which pages identify by its cookie.
 async fn get(session: &Client, path: &str) -> Answer {
     let answer = if path.starts_with("/v1/") {
         session.get(path).await
@@ -53,7 +53,7 @@ async fn get(session: &Client, path: &str) -> Answer {
     answer
 }
 
-/// What the database is asked for this request. Jobs ask beside it: of several requests, the least counts.
+/// The database cost of this request. Jobs run concurrently, so the minimum of several requests counts.
 async fn cost(log: &Output, session: &Client, path: &str) -> Cost {
     let mut least = Cost { statements: usize::MAX, rows: u64::MAX };
     for _ in 0..5 {
@@ -65,11 +65,11 @@ async fn cost(log: &Output, session: &Client, path: &str) -> Cost {
         least.statements = least.statements.min(asked.len());
         least.rows = least.rows.min(asked.iter().map(|line| line["fields"]["rows_returned"].as_u64().unwrap()).sum());
     }
-    assert!(least.statements > 0, "nothing was heard of {path}");
+    assert!(least.statements > 0, "no statement was logged for {path}");
     least
 }
 
-/// The entries of the longest list.
+/// The length of the longest list.
 fn longest(value: &Value) -> usize {
     match value {
         Value::Array(all) => all.iter().map(longest).max().unwrap_or(0).max(all.len()),
@@ -83,7 +83,7 @@ fn entries(answer: &Answer) -> usize {
     serde_json::from_str(&text).map_or_else(|_| text.matches("<tr").count().max(text.matches("<li").count()), |value| longest(&value))
 }
 
-/// One more of everything that a list shows: what is Ada's, what is below her app `demo`, and who and what is shared with whom.
+/// Adds one entry to every list: resources of Ada, of her app `demo`, and shares.
 async fn one_more(app: &TestApp, ada: &Client, session: &Client, number: usize) {
     let name = format!("more {number}");
     ada.post("/v1/apps", json!({ "name": name })).await.assert(201);
@@ -104,7 +104,7 @@ async fn one_more(app: &TestApp, ada: &Client, session: &Client, number: usize) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_takes_no_more_statements_for_many_than_for_one() {
+async fn the_number_of_statements_does_not_grow_with_the_list() {
     let log = logged::listen("sqlx::query=debug");
     let options = Options::default().with("LIMIT_UPLOADS", "200/15m").with("LIMIT_ACCOUNT_UPLOADS", "200/15m");
     let app = TestApp::spawn_with(options.with("LIMIT_DEPLOYMENTS", "100").with("LIMIT_MAX_API_KEYS", "100")).await;
@@ -125,7 +125,7 @@ async fn a_list_takes_no_more_statements_for_many_than_for_one() {
         let shown = entries(&get(&session, path).await);
         assert!(shown >= 50 || SHOW_NO_LIST.contains(&path), "{path} shows {shown} entries");
         let (one, fifty) = (for_one[path].statements, cost(&log, &session, path).await.statements);
-        // What jobs ask beside each of the five requests is less than this.
+        // The statements of jobs during each of the five requests are fewer than this.
         if fifty >= one + 5 {
             dearer.push(format!("{path}: {one} statements for one, {fifty} for fifty"));
         }
@@ -134,7 +134,7 @@ async fn a_list_takes_no_more_statements_for_many_than_for_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_app_is_read_without_the_others() {
+async fn reading_one_app_does_not_read_others() {
     let log = logged::listen("sqlx::query=debug");
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);

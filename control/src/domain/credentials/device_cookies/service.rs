@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cookie_holds_up_to_five_tokens_and_nothing_else() {
+    fn a_cookie_contains_up_to_five_tokens_and_nothing_else() {
         let tokens: Vec<String> = (0..7).map(|number| number.to_string().repeat(LENGTH)).collect();
         let device = Device::parse(&format!("x.{}..{}", tokens.join("."), "é".repeat(21)));
         assert_eq!(device.0, tokens[..5]);

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_the_same_however_it_is_typed() {
+    fn formatting_of_a_typed_code_does_not_matter() {
         let plain = base32::encode(ALPHABET, &[0, 1, 2, 3, 4, 250, 251, 252, 253, 254]);
         let shown = in_groups(&plain);
         assert_eq!(shown.len(), 19);

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn ipv6_counts_by_64_and_by_48_at_ten_times_the_number() {
+    fn ipv6_is_limited_per_64_and_at_ten_times_the_number_per_48() {
         let table = table(100, 2);
         let busy = |address: &str| accept(&table, address).map(|connection| UnderWay::begin(&connection));
         let mut kept = vec![busy("2001:db8:0:1::1").unwrap(), busy("2001:db8:0:1:ffff::2").unwrap()];

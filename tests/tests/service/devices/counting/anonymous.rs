@@ -1,4 +1,4 @@
-//! Clients without an id.
+//! Devices without a client ID.
 
 use serde_json::json;
 use tests::reports::counts;
@@ -6,7 +6,7 @@ use tests::reports::counts;
 use crate::devices::counting::{DEPLOY, DOWNLOAD, World, stamped};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_without_client_counts_once_by_its_id_and_is_nowhere_active() {
+async fn a_report_without_a_client_id_counts_once_and_activates_no_device() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 2).await;
     let reports = [
@@ -25,7 +25,7 @@ async fn a_report_without_client_counts_once_by_its_id_and_is_nowhere_active() {
         assert_eq!(world.ada.counts("demo", "Staging").await, expected);
         assert_eq!(world.ada.counts("demo", "Production").await, counts([("v2", [0, 0, 1, 0])]));
     }
-    // Beside those of clients with ids, in one batch.
+    // In one batch with reports of devices with IDs.
     world
         .app
         .deliver(&[
@@ -39,7 +39,7 @@ async fn a_report_without_client_counts_once_by_its_id_and_is_nowhere_active() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_both_dialects_an_empty_id_is_none() {
+async fn in_both_dialects_an_empty_client_id_is_none() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
     for (key, version, id) in [("deployment_key", "app_version", "client_unique_id"), ("deploymentKey", "appVersion", "clientUniqueId")] {

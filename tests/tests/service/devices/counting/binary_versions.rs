@@ -1,4 +1,4 @@
-//! Binary versions: 200 of a deployment have a name of their own, the rest are `other`.
+//! Binary versions: 200 per deployment are counted by name, the rest as `other`.
 
 use control::testing::jobs;
 use serde_json::Value;
@@ -20,7 +20,7 @@ fn with_names(names: u32, active: i64) -> Counts {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hundred_versions_have_names_and_the_others_are_counted_together() {
+async fn two_hundred_versions_are_counted_by_name_and_the_rest_together() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 1).await;
     let run = |first: u32, clients: u32, time: i64, key: &str| -> Vec<Value> {
@@ -30,18 +30,18 @@ async fn two_hundred_versions_have_names_and_the_others_are_counted_together() {
     };
     world.app.deliver(&run(0, MOST, 10, &staging)).await;
     assert_eq!(world.ada.counts("demo", "Staging").await, with_names(MOST, 1));
-    // 30 more clients, each with a version that is new.
+    // 30 more devices, each with a new version.
     world.app.deliver(&run(0, MOST + 30, 10, &staging)).await;
     let mut expected = with_names(MOST, 1);
     expected.insert("other".to_owned(), [30, 0, 0, 0]);
     assert_eq!(world.ada.counts("demo", "Staging").await, expected);
-    // Another deployment has its own 200. All move there, and leave what they were counted under.
+    // Another deployment has its own 200. All devices move there and leave their previous counters.
     world.app.deliver(&run(1_000, MOST + 30, 20, &production)).await;
     assert_eq!(world.ada.counts("demo", "Production").await, expected);
     let mut left = with_names(MOST, 0);
     left.insert("other".to_owned(), [0, 0, 0, 0]);
     assert_eq!(world.ada.counts("demo", "Staging").await, left);
-    // From `other` to a release, and from a name to `other`.
+    // From `other` to a release, and from a named version to `other`.
     world.installed(&staging, &format!("client {MOST}"), "v1").await;
     world.binary(&production, "client 0", "77.0").await;
     assert_eq!(world.ada.counts("demo", "Staging").await["v1"], [1, 0, 1, 0]);
@@ -51,21 +51,21 @@ async fn two_hundred_versions_have_names_and_the_others_are_counted_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_looks_like_a_label_is_counted_as_other_from_the_beginning() {
+async fn versions_that_look_like_labels_are_counted_as_other() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 3).await;
     for (client, version) in [("a", "v1"), ("b", "v77"), ("c", "other"), ("d", "V1"), ("e", "v01"), ("f", "1.0"), ("g", "Other")] {
         world.binary(&staging, client, version).await;
     }
     let expected = [("1.0", [1, 0, 0, 0]), ("Other", [1, 0, 0, 0]), ("V1", [1, 0, 0, 0]), ("other", [3, 0, 0, 0]), ("v01", [1, 0, 0, 0])];
-    assert_eq!(world.ada.counts("demo", "Staging").await, counts(expected), "the release v1 is installed by nobody");
+    assert_eq!(world.ada.counts("demo", "Staging").await, counts(expected), "no device has installed the release v1");
     world.installed(&staging, "a", "v1").await;
     assert_eq!(world.ada.counts("demo", "Staging").await["v1"], [1, 0, 1, 0]);
     assert_eq!(world.ada.counts("demo", "Staging").await["other"], [2, 0, 0, 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cleared_history_gives_its_names_anew() {
+async fn a_cleared_history_frees_the_named_versions() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
     let all: Vec<Value> =
@@ -73,27 +73,27 @@ async fn a_cleared_history_gives_its_names_anew() {
     world.app.deliver(&all).await;
     world.ada.delete("/v1/apps/demo/deployments/Staging/history").await.assert(204);
     assert_eq!(world.ada.counts("demo", "Staging").await, counts([]));
-    // What had no name before has one now.
+    // A version without a name before has one now.
     world.binary(&staging, &format!("client {}", MOST + 1), &version(MOST + 1)).await;
     assert_eq!(world.ada.counts("demo", "Staging").await, counts([(version(MOST + 1).as_str(), [1, 0, 0, 0])]));
 }
 
-/// So many devices of a version; their names begin with it.
+/// This many devices with a version; their client IDs begin with it.
 fn devices(first: u32, count: u32, time: i64, key: &str, version: &str) -> Vec<Value> {
     (0..count).map(|number| stamped(first + number, time, key, Some(&format!("{version} {number}")), "binary", version)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_places_are_for_the_versions_with_the_most_devices() {
+async fn the_versions_with_the_most_devices_are_named() {
     let world = World::with(Options::default().with("LIMIT_BINARY_VERSIONS", "3")).await;
     let (production, staging) = world.app_with("demo", 1).await;
-    // Somebody invents versions before the real ones come, here and elsewhere.
+    // Invented versions are reported before the real ones, here and in another deployment.
     for (number, version) in ["junk a", "junk b", "junk c"].into_iter().enumerate() {
         world.app.deliver(&devices(10 * u32::try_from(number).unwrap(), 1, 10, &staging, version)).await;
     }
     let elsewhere = |number: u32| stamped(50 + number, 10, &production, Some(&format!("elsewhere {number}")), "binary", "junk a");
     world.app.deliver(&[elsewhere(0), elsewhere(1)]).await;
-    // More than go in one transaction.
+    // More than one transaction handles.
     let (new, old) = (1_203, 40);
     world.app.deliver(&devices(1_000, new, 20, &staging, "2.0")).await;
     world.app.deliver(&devices(3_000, old, 20, &staging, "1.0")).await;
@@ -105,8 +105,8 @@ async fn the_places_are_for_the_versions_with_the_most_devices() {
     let after =
         counts([("1.0", [i64::from(old), 0, 0, 0]), ("2.0", [i64::from(new), 0, 0, 0]), ("junk a", [1, 0, 0, 0]), ("other", [4, 0, 0, 0])]);
     assert_eq!(world.ada.counts("demo", "Staging").await, after);
-    assert_eq!(world.ada.counts("demo", "Production").await, counts([("junk a", [2, 0, 0, 0])]), "another deployment's are not looked at");
-    // Again, nothing moves, and each device leaves what it is counted under.
+    assert_eq!(world.ada.counts("demo", "Production").await, counts([("junk a", [2, 0, 0, 0])]), "other deployments are not checked");
+    // A second round changes nothing, and each device leaves its own counter.
     assert_eq!(jobs::versions_round(&world.app.state()).await, 0);
     assert_eq!(world.ada.counts("demo", "Staging").await, after);
     world.installed(&staging, "2.0 7", "v1").await;
@@ -114,7 +114,7 @@ async fn the_places_are_for_the_versions_with_the_most_devices() {
     world.binary(&staging, "junk c 0", "2.0").await;
     let counted = world.ada.counts("demo", "Staging").await;
     assert_eq!((counted["2.0"], counted["other"], counted["v1"]), ([i64::from(new), 0, 0, 0], [2, 0, 0, 0], [2, 0, 2, 0]));
-    // A version that has lost its place gets it again with more devices than another one. The first of them has said something newer meanwhile.
+    // A version that lost its name gets it back with more devices than another one. The first of them has reported again meanwhile.
     world.app.deliver(&devices(5_000, 3, 30_000, &staging, "junk b")).await;
     assert_eq!(jobs::versions_round(&world.app.state()).await, 0);
     let counted = world.ada.counts("demo", "Staging").await;
@@ -122,7 +122,7 @@ async fn the_places_are_for_the_versions_with_the_most_devices() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_places_are_looked_at_by_a_job() {
+async fn a_job_updates_the_named_versions() {
     let mut world = World::with(Options::default().with("LIMIT_BINARY_VERSIONS", "1")).await;
     let (_, staging) = world.app_with("demo", 1).await;
     world.app.deliver(&devices(0, 1, 10, &staging, "junk")).await;
@@ -130,18 +130,18 @@ async fn the_places_are_looked_at_by_a_job() {
     world.app.stop().await;
     world.app.start().await;
     let expected = counts([("1.0", [3, 0, 0, 0]), ("other", [1, 0, 0, 0])]);
-    until("the versions have changed places", async || (world.ada.counts("demo", "Staging").await == expected).then_some(())).await;
+    until("the named versions to change", async || (world.ada.counts("demo", "Staging").await == expected).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_that_come_while_places_change_hands_lose_nothing() {
+async fn reports_during_a_change_of_named_versions_are_not_lost() {
     const CLIENTS: u32 = 600;
     let world = World::with(Options::default().with("LIMIT_BINARY_VERSIONS", "4")).await;
     let (_, staging) = world.app_with("demo", 1).await;
     let all = |time: i64, shift: u32| -> Vec<Value> {
         (0..CLIENTS)
             .map(|number| {
-                // Each version has more devices than the one before it; with each shift they are others.
+                // Each version has more devices than the one before; each shift changes which.
                 let of = version((number * number / CLIENTS / 60 + shift) % 10);
                 stamped(CLIENTS * shift + number, time, &staging, Some(&format!("client {number}")), "binary", &of)
             })
@@ -157,7 +157,7 @@ async fn reports_that_come_while_places_change_hands_lose_nothing() {
         assert_eq!(counted.values().map(|counts| counts[0]).sum::<i64>(), i64::from(CLIENTS), "{counted:?}");
         assert!(counted.values().all(|counts| counts[0] >= 0), "{counted:?}");
     }
-    // Once it is quiet, every device is counted under its version, or that is none of the four most used.
+    // In the end every device is counted under its version, or as `other` if it is not one of the four most used.
     for _ in 0..2 {
         assert_eq!(jobs::versions_round(&world.app.state()).await, 0);
     }
@@ -179,7 +179,7 @@ async fn reports_that_come_while_places_change_hands_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_new_versions_at_once_are_never_more_than_two_hundred() {
+async fn concurrent_new_versions_never_exceed_two_hundred_names() {
     const CLIENTS: u32 = 400;
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;

@@ -1,4 +1,4 @@
-//! Counting, case by case: how reports become the numbers that people see, whatever client sent them, in which order they come.
+//! Counting, case by case: how reports become the displayed metrics, for every kind of client and order of arrival.
 
 mod anonymous;
 mod binary_versions;
@@ -24,7 +24,7 @@ struct World {
 }
 
 impl World {
-    /// So many reports come here from one address that no limit may stop them.
+    /// Many reports come from one address, so there are no limits.
     async fn new() -> Self {
         Self::with(Options::default()).await
     }
@@ -40,7 +40,7 @@ impl World {
         Self { app, ada }
     }
 
-    /// Makes an app whose two deployments have this many releases; the keys of Production and Staging.
+    /// Creates an app whose two deployments have this many releases. Returns the keys of Production and Staging.
     async fn app_with(&self, name: &str, releases: u32) -> (String, String) {
         let keys = self.ada.create_app(name).await;
         for deployment in ["Production", "Staging"] {
@@ -52,45 +52,45 @@ impl World {
         keys
     }
 
-    /// Sends a report as a client does, and lets a millisecond pass: the order of reports is that of their times.
+    /// Sends a report as a client does, and advances the clock by a millisecond: reports are ordered by time.
     async fn send(&self, path: &str, body: Value) {
         assert_eq!(self.app.anonymous().post(path, body).await.assert(200), json!({ "status": "ok" }));
         self.app.clock.advance(1);
     }
 
-    /// A client runs this release.
+    /// A device runs this release.
     async fn installed(&self, key: &str, client: &str, label: &str) {
         let body = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": client, "label": label, "status": "DeploymentSucceeded" });
         self.send(DEPLOY, body).await;
     }
 
-    /// A client could not run this release.
+    /// A device could not run this release.
     async fn failed(&self, key: &str, client: &str, label: &str) {
         let body = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": client, "label": label, "status": "DeploymentFailed" });
         self.send(DEPLOY, body).await;
     }
 
-    /// A client runs this store binary.
+    /// A device runs this binary version.
     async fn binary(&self, key: &str, client: &str, version: &str) {
         self.send(DEPLOY, json!({ "deployment_key": key, "app_version": version, "client_unique_id": client })).await;
     }
 
-    /// A client has this release's file.
+    /// A device has downloaded this release.
     async fn downloaded(&self, key: &str, client: &str, label: &str) {
         self.send(DOWNLOAD, json!({ "deployment_key": key, "client_unique_id": client, "label": label })).await;
     }
 }
 
-/// A report as the edge has stamped it, with an id that is its own.
+/// A report as stamped by the edge, with a unique ID.
 fn stamped(number: u32, received: i64, key: &str, client: Option<&str>, event: &str, place: &str) -> Value {
     report(&id(number), received, key, client, event, place)
 }
 
-/// Ids that ascend with their numbers.
+/// IDs in ascending order of the numbers.
 fn id(number: u32) -> String {
     let mut entropy = [0; 10];
     entropy[..4].copy_from_slice(&number.to_be_bytes());
-    // The first bytes lose some bits to the version: what orders the ids is spread over the later ones, too.
+    // Some bits of the first bytes are replaced by the UUID version, so the number is in the later ones.
     entropy[6..].copy_from_slice(&number.to_be_bytes());
     ReportId::v7(UnixMillis(1_000 + i64::from(number)), entropy).to_string()
 }

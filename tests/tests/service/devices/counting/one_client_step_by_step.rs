@@ -1,5 +1,5 @@
-//! One client's way through two deployments, step by step, with the numbers that are right: on every path, in both dialects, whatever the client
-//! says of its SDK, and in any order.
+//! A device moves through two deployments, step by step, with the expected counters: on every path, in both dialects, for every SDK version, and in
+//! any order.
 
 use reqwest::Method;
 use reqwest::header::HeaderValue;
@@ -11,16 +11,16 @@ use tokio::task::JoinSet;
 
 use crate::devices::counting::{World, stamped};
 
-/// One step: what is reported of the client, and what then stands in the metrics for each client that took it.
+/// One step: what the device reports, and the resulting metrics per device.
 ///
-/// The number is active, downloaded, installed, failed.
+/// The numbers are active, downloaded, installed, failed.
 struct Step {
     job: Job,
-    /// Whether it is about Production, not Staging.
+    /// Whether the report is for Production instead of Staging.
     is_production: bool,
     /// The label, and the status.
     of: Option<(&'static str, &'static str)>,
-    /// What the SDK adds of where the client was; it must change nothing.
+    /// The previous deployment and label reported by the SDK; they must change nothing.
     previous: Option<(&'static str, bool)>,
     app_version: &'static str,
     staging: &'static [(&'static str, [i64; 4])],
@@ -30,9 +30,9 @@ struct Step {
 const OK: &str = "DeploymentSucceeded";
 const FAILED: &str = "DeploymentFailed";
 
-/// A binary, a download, a success (twice), another, a failure, a move to the other deployment, and a new binary back on the first.
+/// A binary, a download, a success (twice), another success, a failure, a move to the other deployment, and a new binary back on the first.
 const STEPS: [Step; 8] = [
-    // A binary report makes 1.0.0 the client's place. It is no label, so nothing is installed.
+    // A binary report makes the device run 1.0.0. It is not a label, so nothing is installed.
     Step {
         job: Job::DeployReport,
         is_production: false,
@@ -42,7 +42,7 @@ const STEPS: [Step; 8] = [
         staging: &[("1.0.0", [1, 0, 0, 0])],
         production: &[],
     },
-    // A download moves nobody.
+    // A download does not move the device.
     Step {
         job: Job::DownloadReport,
         is_production: false,
@@ -61,7 +61,7 @@ const STEPS: [Step; 8] = [
         staging: &[("1.0.0", [0, 0, 0, 0]), ("v1", [1, 1, 1, 0])],
         production: &[],
     },
-    // The same again, as a client does whose answer was lost: it is there already.
+    // A retry, as after a lost response: the device runs it already.
     Step {
         job: Job::DeployReport,
         is_production: false,
@@ -80,7 +80,7 @@ const STEPS: [Step; 8] = [
         staging: &[("1.0.0", [0, 0, 0, 0]), ("v1", [0, 1, 1, 0]), ("v2", [1, 0, 1, 0])],
         production: &[],
     },
-    // The client is where it was.
+    // The device does not move.
     Step {
         job: Job::DeployReport,
         is_production: false,
@@ -90,7 +90,7 @@ const STEPS: [Step; 8] = [
         staging: &[("1.0.0", [0, 0, 0, 0]), ("v1", [0, 1, 1, 0]), ("v2", [1, 0, 1, 0]), ("v3", [0, 0, 0, 1])],
         production: &[],
     },
-    // It leaves Staging.
+    // The device leaves Staging.
     Step {
         job: Job::DeployReport,
         is_production: true,
@@ -100,7 +100,7 @@ const STEPS: [Step; 8] = [
         staging: &[("1.0.0", [0, 0, 0, 0]), ("v1", [0, 1, 1, 0]), ("v2", [0, 0, 1, 0]), ("v3", [0, 0, 0, 1])],
         production: &[("v7", [1, 0, 1, 0])],
     },
-    // It leaves Production.
+    // The device leaves Production.
     Step {
         job: Job::DeployReport,
         is_production: false,
@@ -138,7 +138,7 @@ impl Step {
         }
     }
 
-    /// The same as the edge stamps it, `number` milliseconds after the beginning.
+    /// The same as stamped by the edge, `number` milliseconds after the start.
     fn stamped(&self, number: u32, received: i64, keys: &(String, String), client: &str) -> Value {
         let (event, place) = match (self.job, self.of) {
             (Job::DownloadReport, Some((label, _))) => ("downloaded", label),
@@ -156,13 +156,13 @@ fn camel(snake: &str) -> String {
     words.fold(first, |name, word| name + &word[..1].to_uppercase() + &word[1..])
 }
 
-/// The table's numbers for this many clients.
+/// The table's numbers multiplied by this many devices.
 fn times(table: &[(&str, [i64; 4])], clients: usize) -> Counts {
     let clients = i64::try_from(clients).unwrap();
     table.iter().map(|(place, counts)| ((*place).to_owned(), counts.map(|count| count * clients))).collect()
 }
 
-/// What clients say of their SDK: one header, several, or none.
+/// SDK version headers: one, several, or none.
 fn headers() -> Vec<Vec<HeaderValue>> {
     let text = |value: &str| HeaderValue::from_str(value).unwrap();
     let long = "4".repeat(4_000);
@@ -178,12 +178,12 @@ fn headers() -> Vec<Vec<HeaderValue>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_step_counts_the_same_on_every_path_in_both_dialects_whatever_the_sdk_version() {
+async fn counts_are_the_same_on_every_path_and_for_every_sdk_version() {
     let world = World::new().await;
     let keys = world.app_with("demo", 7).await;
     let paths: Vec<String> =
         path::all().into_iter().filter(|(_, endpoint)| endpoint.job == Job::DeployReport).map(|(path, _)| path).collect();
-    // A client for every path, dialect and header. All take each step at once, so that the clock may stand still meanwhile.
+    // A device for every path, dialect and header. All take each step at the same time.
     let mut clients = Vec::new();
     for path in &paths {
         for case in [Case::Snake, Case::Camel] {
@@ -199,7 +199,7 @@ async fn every_step_counts_the_same_on_every_path_in_both_dialects_whatever_the_
             let request = anonymous.request(Method::POST, &path).json(&step.body(&keys, &format!("client {client}"), *case));
             let request = headers.iter().fold(request, |request, value| request.header("x-codepush-sdk-version", value));
             sending.spawn(async move { anonymous.send(request).await });
-            // Each opens a connection: not all at once.
+            // Each opens a connection, so the concurrency is limited.
             while sending.len() >= 16 {
                 assert_eq!(sending.join_next().await.unwrap().unwrap().assert(200), json!({ "status": "ok" }), "{path}");
             }
@@ -214,7 +214,7 @@ async fn every_step_counts_the_same_on_every_path_in_both_dialects_whatever_the_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_steps_come_to_the_same_in_any_order() {
+async fn the_order_of_the_steps_does_not_change_the_counts() {
     const CLIENTS: u32 = 250;
     let world = World::new().await;
     let keys = world.app_with("demo", 7).await;
@@ -224,18 +224,18 @@ async fn the_steps_come_to_the_same_in_any_order() {
     for client in 0..CLIENTS {
         for (number, step) in (0_u32..).zip(&STEPS) {
             let report = step.stamped(client * steps + number, i64::from(1_000 + number), &keys, &format!("client {client}"));
-            // One in five comes twice.
+            // One in five is repeated.
             reports.extend(std::iter::repeat_n(report, if random.chance(20) { 2 } else { 1 }));
         }
     }
-    // All of all clients in one heap: the first comes last as often as not.
+    // All reports of all devices are shuffled together.
     random.shuffle(&mut reports);
     world.app.deliver(&reports).await;
     let last = STEPS.last().unwrap();
     let clients = usize::try_from(CLIENTS).unwrap();
     assert_eq!(world.ada.counts("demo", "Staging").await, times(last.staging, clients));
     assert_eq!(world.ada.counts("demo", "Production").await, times(last.production, clients));
-    // Everything once more, in yet another order.
+    // Everything is delivered again, in another order.
     random.shuffle(&mut reports);
     world.app.deliver(&reports).await;
     assert_eq!(world.ada.counts("demo", "Staging").await, times(last.staging, clients));

@@ -1,4 +1,4 @@
-//! `updraft-control reports replay` from a folder: what the bucket's download holds, and what else may lie in such a folder.
+//! `updraft-control reports replay` from a folder: the files of a downloaded bucket, and other files in the folder.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -45,7 +45,7 @@ fn files(folder: &Path) -> BTreeSet<String> {
     found
 }
 
-/// Letters of 250 clients and 20 without an id, over three days.
+/// Dead letters of 250 devices and 20 reports without a client ID, over three days.
 fn letters(folder: &Path, key: &str) -> Vec<Value> {
     let mut letters: Vec<Value> =
         (0..250).map(|number| stamped(number, 10, key, Some(&format!("client {number}")), "installed", "v1")).collect();
@@ -57,12 +57,12 @@ fn letters(folder: &Path, key: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_of_letters_is_counted_once_and_deleted() {
+async fn a_folder_of_dead_letters_is_counted_once_and_deleted() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
     let folder = TempDir::new().unwrap();
     let letters = letters(folder.path(), &staging);
-    // Some were counted before: the answer to their batch was lost. Others are there twice.
+    // Some were counted before, but the response was lost. Others are duplicated.
     world.app.deliver(&letters[..30]).await;
     world.app.deliver(&letters[260..265]).await;
     for (number, letter) in letters[100..110].iter().chain(&letters[255..258]).enumerate() {
@@ -85,14 +85,14 @@ async fn a_folder_of_letters_is_counted_once_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_counted_stays_and_is_named_without_a_word_of_it() {
+async fn invalid_dead_letters_are_kept_and_listed_without_their_contents() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     let good = stamped(1, 10, &staging, Some("good"), "installed", "v1");
     put(path, "good.json", &good.to_string());
-    // Of a release that is not there: over HTTP it is answered as any other, but it is counted nowhere.
+    // An unknown release: over HTTP the report is accepted, but not counted.
     put(path, "no-release.json", &stamped(2, 10, &staging, Some("good"), "installed", "v77").to_string());
     let with = |name: &str, value: Value| {
         let mut letter = stamped(3, 10, &staging, Some("a client's words"), "installed", "v1");
@@ -142,12 +142,12 @@ async fn what_cannot_be_counted_stays_and_is_named_without_a_word_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replay_while_the_service_counts_adds_up() {
+async fn a_replay_concurrent_with_the_service_counts_correctly() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
     let folder = TempDir::new().unwrap();
     let letters = letters(folder.path(), &staging);
-    // The same reports by both ways at once.
+    // The same reports over both paths concurrently.
     let (done, ()) = tokio::join!(replay(&world, folder.path(), &[]), async {
         for chunk in letters.rchunks(40) {
             world.app.deliver(chunk).await;
@@ -158,7 +158,7 @@ async fn a_replay_while_the_service_counts_adds_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_place_to_read_from_it_says_so_and_counts_nothing() {
+async fn a_replay_without_a_source_fails_and_counts_nothing() {
     let world = World::new().await;
     for (from, said) in [
         ("/nowhere/at/all", "cannot be listed"),
@@ -169,7 +169,7 @@ async fn without_a_place_to_read_from_it_says_so_and_counts_nothing() {
         let refused = program::run(&world.app.settings(), &["reports", "replay", "--from", from]).await;
         assert!(refused.code.is_some_and(|code| code != 0) && refused.out.is_empty() && refused.err.contains(said), "{from}: {refused:?}");
     }
-    // Nobody there.
+    // No server listens there.
     let mut settings = world.app.settings();
     settings.extend(
         [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "not to be said")].map(|(name, value)| (name.to_owned(), value.to_owned())),
@@ -179,7 +179,7 @@ async fn without_a_place_to_read_from_it_says_so_and_counts_nothing() {
     assert!(refused.err.contains("the bucket cannot be listed") && !refused.err.contains("not to be said"), "{refused:?}");
 }
 
-/// A bucket with one letter, which lists it this often however the listing is asked for; its address.
+/// A bucket with one dead letter that returns the same listing `times` times. Returns its URL.
 async fn bucket(letter: &Value, times: u32) -> String {
     let (letter, listed) = (letter.to_string(), Arc::new(AtomicU32::new(0)));
     let answer = move |RawQuery(query): RawQuery| async move {
@@ -197,7 +197,7 @@ async fn bucket(letter: &Value, times: u32) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_that_lists_the_same_again_is_not_replayed_for_ever() {
+async fn a_bucket_that_repeats_a_listing_does_not_cause_an_endless_replay() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
     let letter = stamped(1, 10, &staging, Some("phone"), "installed", "v1");

@@ -1,4 +1,4 @@
-//! Rows that cannot be read: what they cost those who have nothing to do with them.
+//! Unreadable rows, and what they mean for unrelated reports.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -8,7 +8,7 @@ use tests::{Dialect, program};
 
 use crate::devices::counting::{DEPLOY, World, stamped};
 
-/// Two clients run v1, and one of them has a row that is none.
+/// Two devices run v1, and one of them has an unreadable row.
 async fn damaged() -> (World, String) {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
@@ -19,7 +19,7 @@ async fn damaged() -> (World, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_with_a_client_that_cannot_be_read_is_refused_and_the_others_are_counted() {
+async fn a_batch_with_an_unreadable_device_row_is_refused_and_others_are_counted() {
     let (world, staging) = damaged().await;
     let mut reports: Vec<_> =
         (0..50).map(|number| stamped(number, 10, &staging, Some(&format!("client {number}")), "installed", "v1")).collect();
@@ -33,10 +33,10 @@ async fn a_batch_with_a_client_that_cannot_be_read_is_refused_and_the_others_are
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_database_does_not_take_of_one_report_costs_the_others_nothing() {
+async fn a_report_the_database_rejects_does_not_affect_others() {
     let world = World::new().await;
     if world.app.db().dialect() == Dialect::Sqlite {
-        // It takes whatever a report can hold.
+        // SQLite accepts everything a report can contain.
         return;
     }
     let (_, staging) = world.app_with("demo", 1).await;
@@ -53,7 +53,7 @@ async fn what_the_database_does_not_take_of_one_report_costs_the_others_nothing(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_devices_that_report_at_once_only_the_one_that_cannot_be_read_is_refused() {
+async fn only_the_device_with_an_unreadable_row_is_refused() {
     let (world, staging) = damaged().await;
     let answers = join_all((0..60).map(|number| {
         let client = if number % 20 == 10 { "broken".to_owned() } else { format!("client {number}") };
@@ -69,7 +69,7 @@ async fn of_devices_that_report_at_once_only_the_one_that_cannot_be_read_is_refu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replay_continues_past_a_client_that_cannot_be_read() {
+async fn a_replay_continues_past_an_unreadable_device_row() {
     let (world, staging) = damaged().await;
     let folder = TempDir::new().unwrap();
     for number in 0..150 {

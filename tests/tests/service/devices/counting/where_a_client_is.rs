@@ -1,4 +1,4 @@
-//! Where a client is: in one place of an app at a time.
+//! A device runs one release or binary of an app at a time.
 
 use serde_json::{Value, json};
 use tests::reports::{batch, counts};
@@ -6,7 +6,7 @@ use tests::reports::{batch, counts};
 use crate::devices::counting::{DEPLOY, World, stamped};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_is_in_one_place_of_an_app_whatever_leads_there() {
+async fn a_device_runs_one_release_of_an_app_at_a_time() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 2).await;
     // From release to release, to a binary, to another deployment's binary, to its release, and back.
@@ -18,19 +18,19 @@ async fn a_client_is_in_one_place_of_an_app_whatever_leads_there() {
     assert_eq!(world.ada.counts("demo", "Production").await, counts([("1.0.0", [1, 0, 0, 0])]));
     world.installed(&production, "a", "v2").await;
     assert_eq!(world.ada.counts("demo", "Production").await, counts([("1.0.0", [0, 0, 0, 0]), ("v2", [1, 0, 1, 0])]));
-    // What it has reported once is not counted again when it comes back.
+    // Reports counted once are not counted again when the device comes back.
     world.installed(&staging, "a", "v1").await;
     assert_eq!(world.ada.counts("demo", "Staging").await, counts([("1.0.0", [0, 0, 0, 0]), ("v1", [1, 0, 1, 0]), ("v2", [0, 0, 1, 0])]));
     assert_eq!(world.ada.counts("demo", "Production").await, counts([("1.0.0", [0, 0, 0, 0]), ("v2", [0, 0, 1, 0])]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_id_in_another_app_is_another_client() {
+async fn the_same_client_id_in_another_app_is_another_device() {
     let world = World::new().await;
     let (_, here) = world.app_with("here", 1).await;
     let (_, there) = world.app_with("there", 1).await;
     world.installed(&here, "a", "v1").await;
-    // The SDK says where it was; in another app nobody left.
+    // The SDK names a previous release; in another app no device left it.
     let moved = json!({ "deployment_key": there, "app_version": "1.0.0", "client_unique_id": "a", "label": "v1", "status": "DeploymentSucceeded",
         "previous_deployment_key": here, "previous_label_or_app_version": "v1" });
     world.send(DEPLOY, moved).await;
@@ -43,14 +43,14 @@ async fn the_same_id_in_another_app_is_another_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn downloads_and_failures_move_nobody() {
+async fn downloads_and_failures_do_not_move_a_device() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 2).await;
-    // Neither one that is nowhere …
+    // Neither a device without a release …
     world.downloaded(&staging, "new", "v1").await;
     world.failed(&staging, "new", "v1").await;
     assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [0, 1, 0, 1])]));
-    // … nor one that is somewhere, in its own deployment or another.
+    // … nor one with a release, in its own deployment or another.
     world.installed(&staging, "a", "v1").await;
     for key in [&staging, &production] {
         world.downloaded(key, "a", "v2").await;
@@ -58,7 +58,7 @@ async fn downloads_and_failures_move_nobody() {
     }
     assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [1, 1, 1, 1]), ("v2", [0, 1, 0, 1])]));
     assert_eq!(world.ada.counts("demo", "Production").await, counts([("v2", [0, 1, 0, 1])]));
-    // Each flag of each label is one client's once, also of the release that it runs.
+    // Each event of each label counts once per device, also for its current release.
     for _ in 0..3 {
         world.downloaded(&staging, "a", "v1").await;
         world.failed(&staging, "a", "v1").await;
@@ -68,7 +68,7 @@ async fn downloads_and_failures_move_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_client_says_of_where_it_was_is_ignored() {
+async fn the_previous_release_in_a_report_is_ignored() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 2).await;
     let (_, other) = world.app_with("other", 2).await;
@@ -88,14 +88,14 @@ async fn what_a_client_says_of_where_it_was_is_ignored() {
             world.send(DEPLOY, report(&format!("client {clients}"), previous_key.clone(), previous)).await;
         }
     }
-    // The bystander has gone to Production by its own report; nobody else was moved, or left anything.
+    // The unrelated device moved to Production by its own report; no other device moved.
     assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [0, 0, 1, 0]), ("v2", [clients, 0, clients, 0])]));
     assert_eq!(world.ada.counts("demo", "Production").await, counts([("v1", [1, 0, 1, 0])]));
     assert_eq!(world.ada.counts("other", "Staging").await, counts([("v1", [1, 0, 1, 0])]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_that_is_not_there_is_nowhere_to_be() {
+async fn a_report_for_an_unknown_release_moves_no_device() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 1).await;
     world.installed(&staging, "a", "v1").await;
@@ -104,12 +104,12 @@ async fn a_release_that_is_not_there_is_nowhere_to_be() {
         world.failed(key, "a", "v2").await;
         world.downloaded(key, "a", "v2").await;
     }
-    assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [1, 0, 1, 0])]), "it has not left");
+    assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [1, 0, 1, 0])]), "it has not moved");
     assert_eq!(world.ada.counts("demo", "Production").await, counts([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_of_a_deleted_deployment_are_not_those_of_the_next_with_its_key() {
+async fn a_reused_key_does_not_inherit_reports_of_the_deleted_deployment() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
     let upload = async || {
@@ -129,7 +129,7 @@ async fn reports_of_a_deleted_deployment_are_not_those_of_the_next_with_its_key(
     world.ada.delete("/v1/apps/demo/deployments/Staging").await.assert_status(204);
     world.ada.post("/v1/apps/demo/deployments", json!({ "name": "Staging", "key": staging })).await.assert(201);
     upload().await;
-    // Those of the first one were on their way for long.
+    // Reports of the first deployment arrive late.
     let client = world.app.anonymous();
     let late = client.send(batch(&client, world.app.clock.now(), &reports(1, old))).await.assert(200);
     assert_eq!(late["dropped"].as_array().unwrap().len(), 3, "{late}");

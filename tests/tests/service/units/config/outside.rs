@@ -1,4 +1,4 @@
-//! The mail server's address: what is read from it, and when a password is sent.
+//! The URL of the mail server: how it is parsed, and when a password is sent.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ fn tls(text: &str) -> SmtpTls {
 }
 
 #[test]
-fn a_mail_server_is_read_from_its_address() {
+fn a_mail_server_is_parsed_from_its_url() {
     let config = smtp("smtp://ada%40example.com:p%3Aw@mail.example.com:2525?tls_ca=/etc/ca.pem").unwrap();
     assert_eq!((config.host.as_str(), config.port, config.tls), ("mail.example.com", 2525, SmtpTls::Required));
     assert_eq!(config.credentials, Some(("ada@example.com".to_owned(), "p:w".to_owned())));
@@ -26,7 +26,7 @@ fn a_mail_server_is_read_from_its_address() {
 }
 
 #[test]
-fn a_password_leaves_the_machine_encrypted_only() {
+fn smtp_passwords_to_remote_servers_require_encryption() {
     assert_eq!(tls("smtps://u:p@mail.example.com"), SmtpTls::Implicit);
     assert_eq!(tls("smtp://u:p@mail.example.com"), SmtpTls::Required);
     assert_eq!(tls("smtp://u:p@127.0.0.1:25"), SmtpTls::Offered);
@@ -37,7 +37,7 @@ fn a_password_leaves_the_machine_encrypted_only() {
 }
 
 #[test]
-fn other_addresses_are_refused_without_being_repeated() {
+fn invalid_urls_are_refused_without_being_echoed() {
     for text in
         ["http://u:secret@x", "smtp://u:secret@", "smtp://u:secret@x/path", "smtp://u:secret@x?tls=maybe", "smtp://secret@x", "secret"]
     {

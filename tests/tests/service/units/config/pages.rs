@@ -1,4 +1,4 @@
-//! Where the dashboard's pages may stand.
+//! The URL of the dashboard.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ fn dashboard_url(url: &str) -> Result<String, ConfigError> {
 }
 
 #[test]
-fn pages_stand_where_the_interface_does_not() {
+fn the_dashboard_url_must_not_collide_with_the_api() {
     for url in ["https://updraft.example/dashboard", "https://dash.example", "https://updraft.example/a/b-c_d.e", "http://localhost:8080/x"]
     {
         assert_eq!(dashboard_url(url).unwrap(), url);

@@ -1,9 +1,9 @@
-//! Names that look like settings and are none.
+//! Misspelled names of settings.
 
 use control::testing::settings::unknown_names;
 
 #[test]
-fn a_name_that_is_no_settings_comes_with_the_nearest() {
+fn an_unknown_setting_suggests_the_closest_name() {
     let given = ["UPDRAFT_LIMIT_LOGIN_ADRESS", "UPDRAFT_BASEURL", "UPDRAFT_BASE_URL", "UPDRAFT_CACHE", "PATH", "UPDRAFT_TRUSTED_PROXY"];
     let found = unknown_names(given.into_iter().map(str::to_owned));
     let expected = [

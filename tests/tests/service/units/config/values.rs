@@ -1,4 +1,4 @@
-//! Sizes and networks, as settings have them.
+//! Sizes and networks in settings.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ fn sizes_have_units() {
 }
 
 #[test]
-fn a_network_holds_its_addresses() {
+fn a_network_contains_its_addresses() {
     let holds = |network: &str, address: &str| parse_network(network).unwrap().contains(&address.parse::<IpAddr>().unwrap());
     assert!(holds("10.1.0.0/16", "10.1.255.3") && !holds("10.1.0.0/16", "10.2.0.1") && !holds("10.1.0.0/16", "::1"));
     assert!(holds("::1", "::1") && !holds("::1", "::2") && holds("10.1.2.3", "10.1.2.3") && !holds("10.1.2.3", "10.1.2.4"));

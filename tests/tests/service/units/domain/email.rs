@@ -1,9 +1,9 @@
-//! Email addresses: their one form, and which of them are taken.
+//! Email addresses: their normalized form, and which are accepted.
 
 use control::testing::credentials::{Email, former};
 
 #[test]
-fn an_address_has_one_form() {
+fn an_address_has_one_normalized_form() {
     for (typed, stored) in [
         (" Ada@Example.COM ", "ada@example.com"),
         ("ada@bu\u{308}cher.example", "ada@xn--bcher-kva.example"),
@@ -25,7 +25,7 @@ fn an_address_has_one_form() {
 }
 
 #[test]
-fn a_new_address_is_one_that_mail_can_be_sent_to() {
+fn a_new_address_must_be_deliverable() {
     let long = format!("{}@example.com", "x".repeat(65));
     let long_label = format!("ada@{}.com", "x".repeat(64));
     let wrong = [
@@ -66,7 +66,7 @@ fn a_new_address_is_one_that_mail_can_be_sent_to() {
 }
 
 #[test]
-fn what_was_stored_before_is_still_found() {
+fn previously_stored_addresses_are_still_found() {
     for stored in ["ada@exa_mple.com", "\"ada\"@example.com", "a\u{200b}da@example.com", "ada@exam\u{200b}ple.com", "ada@xn--a"] {
         assert_eq!(stored.parse::<Email>().as_deref(), Ok(stored));
     }

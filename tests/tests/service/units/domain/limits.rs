@@ -1,4 +1,4 @@
-//! Sliding windows: when the next may come, when a stop ends, and what is kept.
+//! Sliding windows: the time to wait, the end of a block, and what is stored.
 
 use control::testing::credentials::{Times, UnderWay};
 use shared::ids::AccountId;
@@ -12,7 +12,7 @@ fn times(of: &[i64]) -> Times {
 }
 
 #[test]
-fn a_window_slides() {
+fn the_window_slides() {
     assert_eq!(times(&[0, 1_000]).wait(RATE, UnixMillis(2_000)), None);
     assert_eq!(times(&[0, 1_000, 2_000]).wait(RATE, UnixMillis(2_000)), Some(8));
     assert_eq!(times(&[0, 1_000, 2_000]).wait(RATE, UnixMillis(9_999)), Some(1));
@@ -21,17 +21,17 @@ fn a_window_slides() {
 }
 
 #[test]
-fn a_stop_lasts_from_the_last_of_them() {
+fn a_block_starts_at_the_last_failure() {
     assert_eq!(times(&[0, 5_000]).stop(RATE, UnixMillis(5_000)), None);
     assert_eq!(times(&[0, 5_000, 9_000]).stop(RATE, UnixMillis(9_000)), Some(10));
     assert_eq!(times(&[0, 5_000, 9_000]).stop(RATE, UnixMillis(18_999)), Some(1));
     assert_eq!(times(&[0, 5_000, 9_000]).stop(RATE, UnixMillis(19_000)), None);
-    // Three that took longer than the window are no stop.
+    // Three that took longer than the window cause no block.
     assert_eq!(times(&[0, 5_000, 10_000]).stop(RATE, UnixMillis(10_000)), None);
 }
 
 #[test]
-fn a_clock_that_is_set_back_a_little_forgives_nothing_and_by_much_holds_nobody_up() {
+fn setting_the_clock_back_clears_no_failures_and_blocks_nobody_for_long() {
     assert_eq!(times(&[5_000, 5_000, 5_001]).wait(RATE, UnixMillis(4_999)), Some(11));
     assert_eq!(times(&[90_000, 90_000, 90_000]).wait(RATE, UnixMillis(4_999)), None);
     let mut future = times(&[90_000, 90_000, 90_000]);
@@ -40,7 +40,7 @@ fn a_clock_that_is_set_back_a_little_forgives_nothing_and_by_much_holds_nobody_u
 }
 
 #[test]
-fn no_more_is_kept_than_is_asked_for() {
+fn no_more_times_are_kept_than_the_limit() {
     let mut kept = times(&[1_000, 2_000, 3_000]);
     kept.add(RATE, UnixMillis(4_000));
     assert_eq!(kept, times(&[2_000, 3_000, 4_000]));

@@ -1,4 +1,4 @@
-//! The rules.
+//! Business rules.
 
 mod accounts;
 mod cli_login;

@@ -1,4 +1,4 @@
-//! What speaks HTTP.
+//! HTTP.
 
 mod dashboard;
 mod devices;

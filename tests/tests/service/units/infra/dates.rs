@@ -1,4 +1,4 @@
-//! Times in words.
+//! Formatting of times.
 
 use control::testing::dashboard::{RelativeTime, day, moment, relative, second};
 use shared::time::UnixMillis;
@@ -51,25 +51,25 @@ fn relative_times_count_minutes_hours_and_days() {
 
 #[test]
 fn days_are_those_between_the_dates() {
-    // A key that expires at the end of the 60th day, whenever on the first day it is looked at.
+    // A key that expires at the end of the 60th day, at any time of the first day.
     let midnight = UnixMillis(TIME.0 - TIME.0.rem_euclid(DAY));
     let end = midnight.plus_millis(60 * DAY).utc_day().end();
     for now in [midnight, TIME, midnight.plus_millis(DAY - 1)] {
         assert_eq!(relative(end, now), "in 60 days");
     }
-    // Nearly a day, on one date.
+    // Almost a day, on one date.
     assert_eq!(relative(midnight.utc_day().end(), midnight), "in 1 day");
 }
 
 #[test]
-fn the_ends_of_time_have_words() {
+fn the_most_distant_times_can_be_formatted() {
     let (first, last) = (UnixMillis(i64::MIN), UnixMillis(i64::MAX));
     assert_eq!(relative(last, first), "in 213503982335 days");
     assert_eq!(relative(first, last), "213503982335 days ago");
 }
 
 #[test]
-fn a_relative_time_has_the_exact_one_beside_it() {
+fn a_relative_time_includes_the_exact_time() {
     let time = RelativeTime::of(TIME, TIME.plus_millis(-2 * HOUR));
     assert_eq!([1, 0, -1].map(|later| RelativeTime::of(TIME.plus_millis(later), TIME).is_past), [false, true, true]);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What the rules stand on.
+//! Infrastructure.
 
 mod crypto;
 mod dates;

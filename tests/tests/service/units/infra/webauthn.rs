@@ -1,9 +1,9 @@
-//! Where passkeys can be used, and for how long browsers wait.
+//! Where passkeys can be used, and the browser's timeout.
 
 use control::testing::credentials::{CHALLENGE_LIFETIME, RelyingParty, TIMEOUT};
 
 #[test]
-fn a_relying_party_has_a_name_for_a_host() {
+fn a_relying_party_requires_a_hostname() {
     for address in [
         "https://updraft.example/dashboard",
         "https://a.b.example:8443/x/",
@@ -19,13 +19,13 @@ fn a_relying_party_has_a_name_for_a_host() {
 }
 
 #[test]
-fn there_is_none_where_browsers_have_no_passkeys() {
+fn without_browser_support_for_passkeys_there_is_no_relying_party() {
     for address in ["http://updraft.example/dashboard", "http://notlocalhost", "http://localhost.example:8080", "ws://updraft.example"] {
         assert!(!RelyingParty::of(address).is_configured(), "{address}");
     }
 }
 
 #[test]
-fn the_browser_waits_as_long_as_the_challenge_lives() {
+fn the_browser_timeout_equals_the_challenge_lifetime() {
     assert_eq!(i64::try_from(TIMEOUT.as_millis()).unwrap(), CHALLENGE_LIFETIME);
 }

@@ -1,4 +1,4 @@
-//! What runs beside the requests.
+//! Background jobs.
 
 mod mail;
 mod replay;

@@ -1,9 +1,9 @@
-//! Places of dead letters, as somebody types them.
+//! Sources of dead letters as typed by an operator.
 
 use control::testing::jobs::Place;
 
 #[test]
-fn a_place_is_a_folder_or_a_bucket() {
+fn a_replay_source_is_a_folder_or_a_bucket() {
     for folder in ["letters", "/var/letters", "./s3:letters", "C:\\letters"] {
         assert_eq!(folder.parse(), Ok(Place::Folder(folder.into())));
     }

@@ -1,4 +1,4 @@
-//! Jobs under the runner: after panics and failures, and when the server stops.
+//! Jobs in the runner: after panics and failures, and at shutdown.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tests::{Clock, Entropy, Error, Result};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// Counts its rounds, and what it has left to do as a hundred more.
+/// Counts its rounds, plus a hundred when it finishes.
 struct Counted(Arc<AtomicUsize>, fn(usize) -> Result<Rest>);
 
 impl Job for Counted {
@@ -25,7 +25,7 @@ impl Job for Counted {
     }
 }
 
-/// Runs a job for an hour, and gives how many rounds it had, a hundred more when it finished, and what is known of it.
+/// Runs a job for an hour. Returns its number of rounds, plus a hundred if it finished, and its recorded state.
 async fn an_hour(round: fn(usize) -> Result<Rest>) -> (usize, Facts) {
     let (stop, stopped) = watch::channel(false);
     let mut runner = Runner::new(Clock::System, Entropy::System, stopped);
@@ -40,7 +40,7 @@ async fn an_hour(round: fn(usize) -> Result<Rest>) -> (usize, Facts) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_panics_runs_again() {
+async fn a_panicking_job_is_restarted() {
     let (rounds, facts) = an_hour(|round| {
         assert!(round >= 3, "planted");
         Ok(Rest::AtMost(Duration::from_hours(2)))
@@ -50,15 +50,15 @@ async fn a_job_that_panics_runs_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_fails_rests_for_up_to_a_minute() {
+async fn a_failing_job_backs_off_for_up_to_a_minute() {
     let (rounds, facts) = an_hour(|_| Err(Error::internal("planted"))).await;
-    // Sixty long rests in an hour, up to a quarter more or less, and six short ones before.
+    // Sixty long back-offs in an hour, with up to a quarter of jitter, and six short ones before.
     assert!((148..186).contains(&rounds), "{rounds}");
     assert_eq!((facts.last_success, usize::try_from(facts.failures).unwrap()), (None, rounds - 100));
 }
 
 #[tokio::test(start_paused = true)]
-async fn rounds_in_which_nothing_was_due_hide_no_failure() {
+async fn idle_rounds_do_not_hide_a_failure() {
     let idle = |round| if round == 0 { Err(Error::internal("planted")) } else { Ok(Rest::Idle(Duration::from_mins(1))) };
     let (rounds, facts) = an_hour(idle).await;
     assert!(rounds > 150, "{rounds}");
@@ -66,7 +66,7 @@ async fn rounds_in_which_nothing_was_due_hide_no_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_cuts_a_round_off() {
+async fn stopping_cancels_the_running_round() {
     struct Endless;
     impl Job for Endless {
         const NAME: &'static str = "endless";

@@ -1,3 +1,3 @@
-//! The program around the parts.
+//! The server process.
 
 mod telemetry;

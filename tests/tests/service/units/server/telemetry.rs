@@ -1,4 +1,4 @@
-//! What is logged, whatever is asked for.
+//! Logging at every configured level.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ impl Write for Log {
 }
 
 #[test]
-fn what_may_hold_parts_of_a_passkeys_response_is_not_logged() {
+fn targets_that_may_log_passkey_responses_are_silenced() {
     for asked in ["trace", "info,webauthn_rs=trace,webauthn_rs_core::internals=trace"] {
         let log = Log::default();
         let writer = log.clone();
@@ -39,7 +39,7 @@ fn what_may_hold_parts_of_a_passkeys_response_is_not_logged() {
 }
 
 #[test]
-fn notices_of_the_database_server_are_heard_when_they_are_asked_for() {
+fn notices_of_the_database_server_are_logged_on_request() {
     for (asked, is_heard) in [("info", false), ("trace", false), ("info,sqlx::postgres::notice=info", true)] {
         let log = Log::default();
         let writer = log.clone();

@@ -1,4 +1,4 @@
-//! The caller's own account: read, renamed, given a new password, deleted.
+//! The caller's own account: read, rename, change the password, delete.
 
 mod sessions;
 
@@ -10,7 +10,7 @@ use tests::{Answer, Client, Options, TestApp};
 
 const OTHER: &str = "quite another passphrase of hers";
 
-/// Ada, with a named key `test`, and a dashboard session of hers.
+/// Ada, with an access key `test`, and a dashboard session of hers.
 async fn ada() -> (TestApp, Client) {
     ada_with(Options::default()).await
 }
@@ -30,7 +30,7 @@ async fn close(client: &Client, password: &str) -> Answer {
     client.delete_with("/v1/account", json!({ "password": password })).await
 }
 
-/// The members that a refusal names, in order.
+/// The members named in a refusal, in order.
 fn names(refusal: &str) -> Vec<&str> {
     refusal.split("; ").filter_map(|fault| fault.split_once(": ").map(|(name, _)| name)).collect()
 }
@@ -55,7 +55,7 @@ async fn an_account_is_shown_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_new_account_may_have_is_a_setting() {
+async fn the_limits_of_new_accounts_are_settings() {
     let options =
         Options::default().with("LIMIT_MAX_API_KEYS", "3").with("LIMIT_RETENTION_DAYS", "7").with("LIMIT_MAX_UPLOAD_BYTES", "1KiB");
     let app = TestApp::spawn_with(options).await;
@@ -65,7 +65,7 @@ async fn what_a_new_account_may_have_is_a_setting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_name_is_changed_alone() {
+async fn the_name_can_be_updated_alone() {
     let (app, session) = ada().await;
     let longest = "ü".repeat(255);
     for name in ["Ada", "Ada Lovelace <script>", "Ада 🚀", longest.as_str()] {
@@ -73,7 +73,7 @@ async fn the_name_is_changed_alone() {
         assert_eq!(answer["account"]["name"], name);
         assert_eq!(session.get("/v1/account").await.json(), answer);
     }
-    // Null and what is not known are not given.
+    // Null and unknown members are absent.
     for body in [
         json!({}),
         json!({ "name": null, "password": null, "currentPassword": null, "stepUp": null }),
@@ -83,11 +83,11 @@ async fn the_name_is_changed_alone() {
         assert_eq!((&account["name"], &account["email"]), (&json!(longest), &json!("ada@example.com")));
     }
     app.try_log_in("ada", PASSWORD).await.assert(200);
-    assert!(app.mails_to("ada@example.com").await.is_empty(), "a name is nothing to warn of");
+    assert!(app.mails_to("ada@example.com").await.is_empty(), "a rename sends no notice");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_of_a_change_is_named_and_nothing_is_changed() {
+async fn every_invalid_member_of_an_update_is_named_and_nothing_changes() {
     let (app, session) = ada().await;
     let sound = json!({ "currentPassword": PASSWORD, "password": OTHER, "name": "Ada" });
     let with = |more: &[(&str, Value)]| {
@@ -120,7 +120,7 @@ async fn every_bad_member_of_a_change_is_named_and_nothing_is_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_no_object_or_too_large_is_refused_as_everywhere() {
+async fn a_body_that_is_not_an_object_or_too_large_is_refused() {
     let (_app, session) = ada().await;
     for method in [Method::PATCH, Method::DELETE] {
         let send = async |kind: &str, body: Vec<u8>| {
@@ -130,7 +130,7 @@ async fn a_body_that_is_no_object_or_too_large_is_refused_as_everywhere() {
         for body in [&b"{"[..], b"[]", b"null", b"\"x\"", b"7", b"\xff\xfe", b"{\"name\":\"\xff\"}", b"{\"password\":\"a\nb\"}", twice] {
             send("application/json", body.to_vec()).await.refused(400);
         }
-        // No body is an empty object: nothing to change, and no password to delete the account with.
+        // An empty body is an empty object: nothing to change, and no password to delete the account with.
         let answer = send("application/json", Vec::new()).await;
         assert_eq!(answer.status.as_u16(), if method == Method::PATCH { 200 } else { 400 }, "{}", answer.text());
         let mut large = br#"{"password":"x"}"#.to_vec();
@@ -139,13 +139,13 @@ async fn a_body_that_is_no_object_or_too_large_is_refused_as_everywhere() {
         send("text/plain", b"{}".to_vec()).await.refused(415);
         large.truncate(10_240);
         let answer = send("application/json", large).await;
-        assert!([400, 401].contains(&answer.status.as_u16()), "it is read, and the password is wrong: {}", answer.text());
+        assert!([400, 401].contains(&answer.status.as_u16()), "it is parsed, and the password is wrong: {}", answer.text());
     }
     session.get("/v1/account").await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_password_ends_all_that_the_old_one_let_in() {
+async fn a_new_password_revokes_every_session() {
     let (app, session) = ada().await;
     let key = app.sign_up("bob").await;
     let (other, cli, bob) =
@@ -171,13 +171,13 @@ async fn a_new_password_ends_all_that_the_old_one_let_in() {
 
     let notice = app.last_mail_to("ada@example.com").await;
     for part in [&notice.text, &notice.html] {
-        assert!(part.contains("203.0.113.7") && part.contains("test"), "from where, and the key that stays: {part}");
+        assert!(part.contains("203.0.113.7") && part.contains("test"), "the client address, and the remaining key: {part}");
         assert!(!part.contains(OTHER) && !part.contains("#token="), "{part}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_named_key_survives_a_new_password_and_is_named_in_the_mail() {
+async fn access_keys_survive_a_new_password_and_are_listed_in_the_mail() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -188,7 +188,7 @@ async fn a_named_key_survives_a_new_password_and_is_named_in_the_mail() {
     let notice = app.last_mail_to("ada@example.com").await;
     assert!(notice.text.contains("<b>build & deploy</b>"), "{}", notice.text);
     assert!(!notice.html.contains("<b>build"), "{}", notice.html);
-    assert!(!notice.text.contains("Login-"), "sessions are no keys: {}", notice.text);
+    assert!(!notice.text.contains("Login-"), "sessions are not keys: {}", notice.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,7 +200,7 @@ async fn a_wrong_current_password_is_a_failed_login() {
         answer.refused(401);
         assert_eq!((answer.json().get("code"), answer.optional_header("www-authenticate")), (None, None));
     }
-    // The address has used up its failures, here and at the login alike, and the right password does not show through.
+    // The address has reached its limit of failures, here and at login, and the correct password gets the same response.
     for refused in [change(&session, PASSWORD, OTHER).await, close(&session, PASSWORD).await, app.try_log_in("ada", PASSWORD).await] {
         refused.refused(429);
         assert_eq!(
@@ -211,9 +211,9 @@ async fn a_wrong_current_password_is_a_failed_login() {
         );
     }
     session.get("/v1/authenticated").await.assert(200);
-    // What needs no password is not limited by it.
+    // Changes without a password are not limited by it.
     session.patch("/v1/account", json!({ "name": "Ada" })).await.assert(200);
-    // From elsewhere it goes on, until the account has had ten failures in all.
+    // Other addresses can continue until the account has ten failures.
     for address in ["203.0.113.1", "203.0.113.1", "203.0.113.1", "203.0.113.1", "203.0.113.2"] {
         change(&session.from(address), "not her password", OTHER).await.refused(401);
     }
@@ -225,7 +225,7 @@ async fn a_wrong_current_password_is_a_failed_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_is_refused_before_the_password_is_compared_counts_for_nothing() {
+async fn a_change_refused_before_the_password_check_is_not_counted() {
     let (_app, session) = ada().await;
     for _ in 0..12 {
         change(&session, "not her password", "short").await.refused(400);
@@ -234,7 +234,7 @@ async fn a_change_that_is_refused_before_the_password_is_compared_counts_for_not
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_changes_at_once_one_wins_and_the_mail_is_sent_once() {
+async fn of_two_concurrent_password_changes_one_wins_and_one_mail_is_sent() {
     let (app, session) = ada().await;
     let second = app.open_session("ada", Dashboard).await;
     let answers =
@@ -246,14 +246,14 @@ async fn of_two_changes_at_once_one_wins_and_the_mail_is_sent_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_that_owns_apps_stays() {
+async fn an_account_that_owns_apps_cannot_be_deleted() {
     let (app, session) = ada().await;
     let (key, _) = session.create_app("demo").await;
     let refusal = close(&session, PASSWORD).await.refused(409);
     assert!(refusal.contains("apps"), "{refusal}");
     session.get("/v1/apps/demo").await.assert(200);
     assert!(app.mails_to("ada@example.com").await.is_empty());
-    // Another's app that is shared with the account does not hold it.
+    // Another user's shared app does not prevent it.
     let bob = app.sign_up("bob").await;
     bob.create_app("shared").await;
     app.share("bob", "shared", "ada", "Developer", 1).await;
@@ -261,13 +261,13 @@ async fn an_account_that_owns_apps_stays() {
     app.change("DELETE FROM apps WHERE name = $1", &["demo"]).await;
     close(&session, PASSWORD).await.assert(204);
     assert_eq!(bob.get("/v1/apps/shared").await.assert(200)["app"]["collaborators"].as_object().unwrap().len(), 1);
-    // Its deployment's key stays taken.
+    // The key of its deployment stays taken.
     let taken = json!({ "name": "mine", "key": key });
     bob.post("/v1/apps/shared/deployments", taken).await.refused(409);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_account_is_gone_with_all_its_credentials() {
+async fn deleting_an_account_deletes_all_its_credentials() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let session = app.log_in("ada").await;
@@ -288,14 +288,14 @@ async fn a_deleted_account_is_gone_with_all_its_credentials() {
     let mails = app.mails_to("ada@example.com").await;
     let notice = mails.last().unwrap();
     assert!(notice.text.contains("127.0.0.1"), "{}", notice.text);
-    // The address is free again, for a new account.
+    // The address is free for a new account.
     app.register("ada").await;
     let session = app.log_in("ada").await;
     session.get("/v1/account").await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_that_was_asked_for_dies_with_the_account() {
+async fn deleting_an_account_cancels_its_password_reset() {
     let (app, session) = ada().await;
     session.post("/v1/auth/forgot-password", json!({ "email": "ada@example.com" })).await.assert(202);
     let token = app.last_mail_to("ada@example.com").await.token();
@@ -306,7 +306,7 @@ async fn a_reset_that_was_asked_for_dies_with_the_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_app_that_is_made_while_its_owner_goes_is_either_kept_or_not_made() {
+async fn an_app_created_during_account_deletion_is_kept_or_not_created() {
     let (app, session) = ada().await;
     let new = json!({ "name": "demo" });
     let (closed, made) = futures_util::future::join(close(&session, PASSWORD), session.post("/v1/apps", new)).await;

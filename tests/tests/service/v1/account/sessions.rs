@@ -1,4 +1,4 @@
-//! The sessions of an account: listed, ended one by one, all, and by where they came from.
+//! The sessions of an account: listed, revoked one by one, all, or by origin.
 
 use serde_json::{Value, json};
 use tests::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
@@ -29,7 +29,7 @@ async fn is_in(client: &Client) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_shown_with_where_it_came_from_and_how_it_is_used() {
+async fn a_session_is_listed_with_its_origin_and_last_use() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let start = app.clock.now().0;
@@ -40,7 +40,7 @@ async fn a_session_is_shown_with_where_it_came_from_and_how_it_is_used() {
     let old = app.open_session("ada", Dashboard).await;
     app.forget_origin(&old).await;
     let shown = list(&dashboard).await;
-    assert_eq!(shown.len(), 3, "the named key is no session: {shown:?}");
+    assert_eq!(shown.len(), 3, "an access key is not a session: {shown:?}");
     let id = shown[0]["id"].as_str().unwrap();
     assert_eq!(
         shown[0],
@@ -66,14 +66,14 @@ async fn a_session_is_shown_with_where_it_came_from_and_how_it_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_accounts_own_usable_sessions_are_shown() {
+async fn only_the_accounts_active_sessions_are_listed() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     app.sign_up("bob").await;
     let (first, bob) = (app.open_session("ada", Dashboard).await, app.open_session("bob", Dashboard).await);
     app.open_session("ada", CliDevice).await;
     assert_eq!((list(&first).await.len(), list(&bob).await.len()), (2, 1));
-    // The first lies idle too long.
+    // The first one exceeds its idle timeout.
     app.clock.advance(4 * DAY);
     let second = app.open_session("ada", Dashboard).await;
     let origins: Vec<Value> = list(&second).await.iter().map(|session| session["credentialOrigin"].clone()).collect();
@@ -81,11 +81,11 @@ async fn only_the_accounts_own_usable_sessions_are_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_dashboard_session_is_ended_at_once_and_nothing_else() {
+async fn all_dashboard_sessions_can_be_revoked_and_nothing_else() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     app.sign_up("bob").await;
-    // One that has expired is not counted.
+    // An expired session is not counted.
     app.open_session("ada", Dashboard).await;
     app.clock.advance(4 * DAY);
     let (one, two) = (app.open_session("ada", Dashboard).await, app.open_session("ada", Dashboard).await);
@@ -107,11 +107,11 @@ async fn the_current_session_is_kept_on_request() {
         let refusal = one.delete(&format!("/v1/account/sessions?{query}")).await.refused(400);
         assert!(refusal.contains("keepCurrent"), "{refusal}");
     }
-    assert!(is_in(&two).await, "nothing is ended by a request that is refused");
+    assert!(is_in(&two).await, "a refused request revokes nothing");
     assert_eq!(one.delete("/v1/account/sessions?keepCurrent=true").await.assert(200), json!({ "revoked": 1 }));
     assert!(is_in(&one).await && !is_in(&two).await);
     assert_eq!(one.delete("/v1/account/sessions?keepCurrent=true").await.assert(200), json!({ "revoked": 0 }));
-    // A CLI's own credential is no dashboard session, so there is nothing of it to keep.
+    // A CLI credential is not a dashboard session, so none is kept for it.
     let cli = app.open_session("ada", CliBrowser).await;
     assert_eq!(cli.delete("/v1/account/sessions?keepCurrent=true").await.assert(200), json!({ "revoked": 1 }));
     assert!(is_in(&cli).await && !is_in(&one).await);
@@ -121,7 +121,7 @@ async fn the_current_session_is_kept_on_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_ends_itself() {
+async fn a_session_can_revoke_itself() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let (one, two, cli) =
@@ -136,7 +136,7 @@ async fn a_session_ends_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_are_ended_by_address_or_machine() {
+async fn sessions_are_revoked_by_address_or_device() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     app.sign_up("bob").await;
@@ -148,11 +148,11 @@ async fn sessions_are_ended_by_address_or_machine() {
         app.open_session_of("bob", Dashboard, "2001:db8::7", &laptop()).await,
     );
     here.delete("/v1/sessions/2001%3Adb8%3A%3A7").await.assert(204);
-    assert!(!is_in(&there).await && is_in(&cli).await && is_in(&bob).await, "of the caller's account only");
+    assert!(!is_in(&there).await && is_in(&cli).await && is_in(&bob).await, "only sessions of the caller's account");
     here.delete("/v1/sessions/2001:db8::7").await.refused(404);
     here.delete(&format!("/v1/sessions/{}", segment("Ada's laptop"))).await.assert(204);
     assert!(!is_in(&cli).await && is_in(&bob).await);
-    // Without an origin, too; and the caller's own is no exception.
+    // Also without an origin, and including the caller's own.
     let old = app.open_session_of("ada", Dashboard, "192.0.2.1", &none).await;
     app.forget_origin(&old).await;
     here.delete("/v1/sessions/192.0.2.1").await.assert(204);
@@ -160,13 +160,13 @@ async fn sessions_are_ended_by_address_or_machine() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_no_session_came_from_is_not_found() {
+async fn an_address_without_sessions_is_not_found() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     let ended = app.open_session_of("ada", Dashboard, "192.0.2.9", &Device::default()).await;
     app.clock.advance(4 * DAY);
     let session = app.open_session_of("ada", Dashboard, "192.0.2.1", &Device::default()).await;
-    // The named key was created at 127.0.0.1, and is no session.
+    // The access key was created from 127.0.0.1, but is not a session.
     for source in
         ["127.0.0.1", "192.0.2.9", "192.0.2", "192.0.2.1%20", "%25", "_________", "test", "%FF", "%00", "a%00b", &"x".repeat(5_000)]
     {

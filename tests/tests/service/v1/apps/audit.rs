@@ -1,4 +1,4 @@
-//! The audit trail: one row for each change and none for anything else, who may read it, and that nobody can edit it unnoticed.
+//! The audit trail: one row for each change and none for anything else, who may read it, and that edits are detected.
 
 use control::testing::audit::{Broken, EventRow, KnownHead};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use tests::{Answer, Bundle, Client, Dialect, Options, TestApp};
 
 const OTHER: &str = "quite another phrase for the gate";
 
-/// The one row that `changing` adds, which must be answered with `status`.
+/// The one row added by `changing`, whose response must have this status.
 async fn one(app: &TestApp, status: u16, changing: impl Future<Output = Answer>) -> (EventRow, Value) {
     let before = app.audit_rows().await;
     let answer = changing.await.assert(status);
@@ -18,13 +18,13 @@ async fn one(app: &TestApp, status: u16, changing: impl Future<Output = Answer>)
     (rows.remove(0), answer)
 }
 
-/// Action, kind of object and kind of credential of the one row that `changing` adds.
+/// Action, kind of object and kind of credential of the one row added by `changing`.
 async fn noted(app: &TestApp, status: u16, changing: impl Future<Output = Answer>) -> [String; 3] {
     let (row, _) = one(app, status, changing).await;
     [row.action, row.object_kind, row.credential_kind]
 }
 
-/// Expects that nothing is added.
+/// Expects that no row is added.
 async fn unnoted(app: &TestApp, status: u16, asking: impl Future<Output = Answer>) {
     let before = app.audit_rows().await;
     asking.await.assert_status(status);
@@ -40,7 +40,7 @@ fn actions(page: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_change_by_a_stranger_is_one_row() {
+async fn each_unauthenticated_change_adds_one_row() {
     let app = TestApp::spawn().await;
     let nobody = app.anonymous();
     let email = json!({ "email": "ada@example.com" });
@@ -53,12 +53,12 @@ async fn each_change_by_a_stranger_is_one_row() {
     let (row, _) = one(&app, 200, post("/v1/auth/verify-email", &token)).await;
     let ada = app.account_of("ada").await;
     assert_eq!((row.action.as_str(), row.object_id.as_str(), row.account_id), ("account.create", ada.as_str(), None));
-    // DayRange about an address that has an account, or nothing at all, the trail says no more than the answer.
+    // For an address with or without an account, the trail reveals no more than the response.
     assert_eq!(noted(&app, 202, post("/v1/auth/register", &registering)).await, none("registration.request", "email"));
     for path in ["/v1/auth/resend-verification", "/v1/auth/forgot-password"] {
         noted(&app, 202, post(path, &json!({ "email": "nobody@example.com" }))).await;
     }
-    // Three mails an hour go to one address.
+    // The limit is three mails an hour per address.
     app.clock.advance(3_600_000);
     assert_eq!(noted(&app, 202, post("/v1/auth/forgot-password", &email)).await, none("password.forgot", "email"));
     let reset = json!({ "token": app.last_mail_to("ada@example.com").await.token(), "password": OTHER });
@@ -68,7 +68,7 @@ async fn each_change_by_a_stranger_is_one_row() {
     assert_eq!((row.action.as_str(), row.object_kind.as_str(), row.account_id.as_ref()), ("session.create", "session", Some(&ada)));
     assert_eq!((row.credential_id, row.client_address.as_deref()), (None, Some("127.0.0.1")));
     assert_eq!(app.texts("SELECT id FROM access_keys", &[]).await, [row.object_id]);
-    // Refusals change nothing that the trail is about.
+    // Refusals change no audited data.
     assert_eq!(noted(&app, 401, app.try_log_in("ada", "not the password of anybody")).await, none("login.fail", "account"));
     unnoted(&app, 401, app.try_log_in("nobody", "not the password of anybody")).await;
     unnoted(&app, 400, post("/v1/auth/reset-password", &reset)).await;
@@ -78,7 +78,7 @@ async fn each_change_by_a_stranger_is_one_row() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_change_by_a_caller_is_one_row() {
+async fn each_authenticated_change_adds_one_row() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     let dashboard = app.open_session("ada", Dashboard).await;
@@ -132,7 +132,7 @@ async fn each_change_by_a_caller_is_one_row() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_and_no_address_of_mail_is_in_the_trail() {
+async fn the_audit_trail_contains_no_secrets_or_email_addresses() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let session = app.log_in("ada").await;
@@ -153,11 +153,11 @@ async fn no_secret_and_no_address_of_mail_is_in_the_trail() {
     for private in ["argon2", "ada@example.com", "whispered"] {
         assert!(!text.contains(private), "{private}: {text}");
     }
-    assert!(text.contains(&hash("ada@example.com")), "an unauthenticated request is known by the hash of the address");
+    assert!(text.contains(&hash("ada@example.com")), "unauthenticated requests are audited with the hash of the address");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_apps_events_are_shown_newest_first_with_who_and_what() {
+async fn an_apps_events_are_listed_newest_first_with_actor_and_action() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("other").await;
@@ -181,7 +181,7 @@ async fn an_apps_events_are_shown_newest_first_with_who_and_what() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_follow_one_another_while_events_are_added() {
+async fn paging_is_stable_while_events_are_added() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -200,14 +200,14 @@ async fn pages_follow_one_another_while_events_are_added() {
         query = format!("?limit=10&cursor={cursor}");
     }
     assert_eq!(Value::from(seen), all["events"]);
-    // A page that ends exactly with the first event has nothing after it.
+    // A page that ends exactly with the first event has no next page.
     let newest = events(&ada, "?limit=1").await["nextCursor"].as_str().unwrap().to_owned();
     let rest = events(&ada, &format!("?limit=29&cursor={newest}")).await;
     assert_eq!((actions(&rest).len(), &rest["nextCursor"]), (29, &Value::Null));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_query_that_is_wrong_is_refused_with_every_fault() {
+async fn an_invalid_query_is_refused_with_every_error() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -223,14 +223,14 @@ async fn a_query_that_is_wrong_is_refused_with_every_fault() {
     }
     let refusal = ada.get("/v1/apps/demo/audit?limit=0&cursor=x").await.refused(400);
     assert!(refusal.contains("limit: ") && refusal.contains("cursor: "), "{refusal}");
-    // What is empty, or unknown, says nothing.
+    // Empty and unknown parameters are ignored.
     for query in ["limit=&cursor=&more=1&more=2", "limit=007", "limit=100"] {
         ada.get(&format!("/v1/apps/demo/audit?{query}")).await.assert(200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_those_who_manage_an_app_read_its_trail() {
+async fn only_managers_of_an_app_can_read_its_audit_trail() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -250,7 +250,7 @@ async fn only_those_who_manage_an_app_read_its_trail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_did_stays_when_the_account_goes() {
+async fn audit_rows_survive_the_deletion_of_the_account() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -279,7 +279,7 @@ async fn six() -> (TestApp, Vec<EventRow>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_was_edited_is_named_whichever_column_it_was() {
+async fn an_edit_of_any_column_is_detected() {
     let (app, rows) = six().await;
     let third = &rows[2];
     let edits = [
@@ -306,7 +306,7 @@ async fn a_row_that_was_edited_is_named_whichever_column_it_was() {
     }
 }
 
-/// Puts a row back as it was.
+/// Restores a row.
 async fn restore(app: &TestApp, row: &EventRow) {
     app.change("DELETE FROM audit_events WHERE seq = CAST($1 AS BIGINT)", &[&row.seq.to_string()]).await;
     let (seq, time) = (row.seq.to_string(), row.time.0.to_string());
@@ -331,12 +331,12 @@ async fn restore(app: &TestApp, row: &EventRow) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_that_were_removed_swapped_or_added_are_found() {
+async fn removed_swapped_and_added_rows_are_detected() {
     let (app, rows) = six().await;
     app.change("DELETE FROM audit_events WHERE seq = 4", &[]).await;
     assert_eq!(app.verify_audit().await, Err(Broken::Missing(4)));
     restore(&app, &rows[3]).await;
-    // Two that change places, hashes and all.
+    // Two rows are swapped, including their hashes.
     for (from, to) in [("3", "99"), ("4", "3"), ("99", "4")] {
         app.change("UPDATE audit_events SET seq = CAST($2 AS BIGINT) WHERE seq = CAST($1 AS BIGINT)", &[from, to]).await;
     }
@@ -346,7 +346,7 @@ async fn rows_that_were_removed_swapped_or_added_are_found() {
         restore(&app, row).await;
     }
     app.verify_audit().await.unwrap();
-    // The first and the last.
+    // The first and the last row.
     app.change("DELETE FROM audit_events WHERE seq = 1", &[]).await;
     assert_eq!(app.verify_audit().await, Err(Broken::Missing(1)));
     let (app, rows) = six().await;
@@ -362,7 +362,7 @@ async fn rows_that_were_removed_swapped_or_added_are_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_before_the_first_is_found() {
+async fn a_row_before_the_first_is_detected() {
     for place in ["0", "-1", "-9000000000000000000"] {
         let (app, rows) = six().await;
         let copy = "INSERT INTO audit_events SELECT CAST($1 AS BIGINT), 'planted', time, account_id, credential_id, credential_kind, \
@@ -374,7 +374,7 @@ async fn a_row_before_the_first_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_end_that_was_kept_shows_rows_cut_off_and_a_chain_made_anew() {
+async fn a_saved_head_detects_truncated_and_rebuilt_chains() {
     let (app, rows) = six().await;
     let kept = |seq: usize| KnownHead { rows: rows[seq - 1].seq, hash: Sha256Hex::try_from(rows[seq - 1].hash.as_str()).unwrap() };
     for seq in 1..=6 {
@@ -382,12 +382,12 @@ async fn an_end_that_was_kept_shows_rows_cut_off_and_a_chain_made_anew() {
     }
     let other = KnownHead { rows: 4, ..kept(5) };
     assert_eq!(app.verify_audit_since(&other).await, Err(Broken::MadeAnew(4)));
-    // The chain is cut, and its head set back: it holds together, and lacks what was kept.
+    // The chain is truncated and its head reset: it is consistent, but lacks the saved head.
     app.change("DELETE FROM audit_events WHERE seq > 3", &[]).await;
     app.change("UPDATE audit_head SET seq = 3, hash = $1", &[&rows[2].hash]).await;
     assert!(app.verify_audit().await.is_ok());
     assert_eq!(app.verify_audit_since(&kept(6)).await, Err(Broken::Missing(4)));
-    // It is continued to the old length.
+    // It grows to the old length.
     let ada = app.sign_up("grace").await;
     for name in ["one", "two", "three", "four"] {
         ada.create_app(name).await;
@@ -397,7 +397,7 @@ async fn an_end_that_was_kept_shows_rows_cut_off_and_a_chain_made_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_whose_row_cannot_be_written_does_not_happen() {
+async fn a_change_is_rolled_back_if_its_row_cannot_be_written() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     app.change("DELETE FROM audit_head", &[]).await;
@@ -406,7 +406,7 @@ async fn a_change_whose_row_cannot_be_written_does_not_happen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_changes_at_once_leave_an_unbroken_chain() {
+async fn fifty_concurrent_changes_leave_an_unbroken_chain() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "50")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -442,7 +442,7 @@ async fn fifty_changes_at_once_leave_an_unbroken_chain() {
     assert_eq!(i64::try_from(rows.len()).unwrap(), done);
     assert_eq!(app.verify_audit().await.unwrap().rows, before + done);
     if app.db().dialect() == Dialect::Postgres {
-        // Only there do transactions run beside one another; that none was told to try again shows that nobody waited in a circle.
+        // Only PostgreSQL runs transactions concurrently. Without retries, there was no deadlock.
         assert_eq!(app.number("SELECT CAST(deadlocks AS BIGINT) FROM pg_stat_database WHERE datname = current_database()").await, 0);
     }
 }

@@ -1,4 +1,4 @@
-//! What the audit trail says of a change besides that it happened.
+//! The details of audit rows.
 
 use serde_json::{Value, json};
 use tests::SessionOrigin::Dashboard;
@@ -13,7 +13,7 @@ async fn newest(app: &TestApp) -> (String, String, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_key_is_told_as_it_was_and_as_it_is() {
+async fn an_updated_key_is_audited_with_old_and_new_values() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -35,7 +35,7 @@ async fn a_changed_key_is_told_as_it_was_and_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_is_ended_by_its_name_is_an_ended_session() {
+async fn a_session_revoked_by_name_is_audited_as_a_revoked_session() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -50,7 +50,7 @@ async fn a_session_that_is_ended_by_its_name_is_an_ended_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_that_ends_the_oldest_session_says_which() {
+async fn a_login_that_revokes_the_oldest_session_is_audited_with_it() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     for _ in 0..99 {

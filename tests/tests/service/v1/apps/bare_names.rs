@@ -1,4 +1,4 @@
-//! A bare name that is in use never comes to mean another app, whatever others share, transfer, rename or create.
+//! A bare name in use never starts to mean another app, whatever others share, transfer, rename or create.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use tests::{Client, Options, TestApp, encode_segment};
 use crate::v1::apps::{accept, add, meaning, names, transfer};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_renamed_app_captures_no_name_of_its_collaborators() {
+async fn a_renamed_app_captures_no_bare_name_of_its_collaborators() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     ada.create_app("first").await;
@@ -20,38 +20,38 @@ async fn a_renamed_app_captures_no_name_of_its_collaborators() {
     accept(&carol, "demo", json!({})).await.assert(200);
     let (of_ada, of_bob) = (meaning(&carol, "first").await, meaning(&carol, "demo").await);
     app.clock.advance(1_000);
-    // Carol has accepted this app before Bob's, but not under this name.
+    // Carol accepted this app before Bob's, but not with this name.
     ada.patch("/v1/apps/first", json!({ "name": "demo" })).await.assert(200);
     assert_eq!(meaning(&carol, "demo").await, of_bob);
     assert_eq!(meaning(&carol, "ada@example.com:demo").await, of_ada);
     assert_eq!(names(&carol).await, ["demo", "ada@example.com:demo"]);
     assert_eq!(meaning(&ada, "demo").await, of_ada);
-    // The same name again is no new name: what Carol calls by it from now on stays so, too.
+    // Renaming to the same name is not a new name: it stays what Carol uses from now on.
     bob.patch("/v1/apps/demo", json!({ "name": "demo" })).await.assert(200);
     assert_eq!(meaning(&carol, "demo").await, of_bob);
-    // When it is no longer this app's name, nobody has it; and the app has its name again when it comes back.
+    // After the rename nobody has the name; the app gets it back when renamed back.
     bob.patch("/v1/apps/demo", json!({ "name": "other" })).await.assert(200);
     assert_eq!((meaning(&carol, "demo").await, meaning(&carol, "other").await), (None, of_bob.clone()));
     bob.patch("/v1/apps/other", json!({ "name": "demo" })).await.assert(200);
     assert_eq!(meaning(&carol, "demo").await, of_bob);
-    // Only Carol herself lets another one have it.
+    // Only Carol herself can give it to another app.
     accept(&carol, "ada@example.com:demo", json!({})).await.assert(200);
     assert_eq!(meaning(&carol, "demo").await, of_bob);
     bob.patch("/v1/apps/demo", json!({ "name": "other" })).await.assert(200);
-    assert_eq!(meaning(&carol, "demo").await, None, "not even then by what others do");
+    assert_eq!(meaning(&carol, "demo").await, None, "not even then by other users' changes");
     accept(&carol, "ada@example.com:demo", json!({})).await.assert(200);
     assert_eq!(meaning(&carol, "demo").await, of_ada);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_that_was_set_back_captures_no_name() {
+async fn setting_the_clock_back_captures_no_name() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     ada.create_app("demo").await;
     add(&ada, "demo", "carol", "Developer").await;
     accept(&carol, "demo", json!({})).await.assert(200);
     let of_ada = meaning(&carol, "demo").await;
-    // And one that stands still.
+    // And a clock that stands still.
     for step in [0, -3_600_000] {
         app.clock.advance(step);
         bob.create_app("demo").await;
@@ -69,7 +69,7 @@ async fn a_clock_that_was_set_back_captures_no_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_is_refused_where_the_account_has_an_app_of_it_and_for_nothing_that_others_have() {
+async fn only_names_of_the_accounts_own_apps_are_refused() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     ada.create_app("demo").await;
@@ -82,13 +82,13 @@ async fn a_name_is_refused_where_the_account_has_an_app_of_it_and_for_nothing_th
         let refusal = admin.patch("/v1/apps/more", json!({ "name": "demo" })).await.refused(409);
         assert!(refusal.contains("demo"), "{refusal}");
     }
-    // What is shared with the owner, and what an Admin has, is no obstacle for the owner.
+    // Apps shared with the owner or managed by an admin do not block the owner.
     let of_bob = meaning(&bob, "shared").await;
     ada.patch("/v1/apps/more", json!({ "name": "shared" })).await.assert(200);
     assert_eq!(names(&ada).await, ["demo", "shared", "bob@example.com:shared"]);
     assert_eq!(names(&bob).await, ["shared", "ada@example.com:shared"]);
     assert_eq!(meaning(&bob, "shared").await, of_bob);
-    // Accepted: the name means an own app.
+    // Once accepted, the name is also taken by an own app.
     carol.create_app("demo").await;
     transfer(&ada, "demo", "carol").await.assert(201);
     accept(&carol, "ada@example.com:demo", json!({})).await.refused(409);
@@ -100,7 +100,7 @@ async fn a_name_is_refused_where_the_account_has_an_app_of_it_and_for_nothing_th
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_share_and_a_creation_at_once_the_own_app_has_the_name() {
+async fn a_created_app_wins_its_name_over_a_concurrent_share() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_COLLABORATORS", "1000/1h")).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     for number in 0..12 {
@@ -116,7 +116,7 @@ async fn of_a_share_and_a_creation_at_once_the_own_app_has_the_name() {
     }
 }
 
-/// Every app that the client reaches is the same on its own as in the list.
+/// Every app resolves to the same app individually and in the list.
 async fn are_as_listed(client: &Client) {
     let listed = client.get("/v1/apps").await.assert(200);
     for app in listed["apps"].as_array().unwrap() {
@@ -126,10 +126,10 @@ async fn are_as_listed(client: &Client) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_app_is_shown_by_the_name_that_the_list_has() {
+async fn an_app_is_shown_by_the_same_name_as_in_the_list() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
-    // Names as they were stored before they were normalized: whose own app it is, and as what it is shared. The second is composed in part.
+    // Names stored before normalization, of own and shared apps. The second is partly composed.
     let spellings =
         [("cafe\u{301}", "caf\u{e9}"), ("\u{ea}\u{323}", "\u{1ec7}"), ("K", "\u{212a}"), ("caf\u{e8}", "cafe\u{300}"), ("a", "a")];
     for (own, shared) in spellings {
@@ -140,7 +140,7 @@ async fn one_app_is_shown_by_the_name_that_the_list_has() {
         app.share("bob", shared, "ada", "Viewer", 1).await;
     }
     assert_eq!(names(&ada).await.iter().filter(|name| name.starts_with("bob@example.com:")).count(), spellings.len());
-    // Both are accepted, and spelled in two ways or in one.
+    // Both are accepted, with two spellings or one.
     for (name, since) in [("two\u{e9}", 1), ("twoe\u{301}", 2), ("one", 4), ("one", 3)] {
         let (owner, client) = if since % 2 == 0 { ("carol", &carol) } else { ("bob", &bob) };
         client.post("/v1/apps", json!({ "name": "new" })).await.assert(201);
@@ -164,7 +164,7 @@ async fn one_app_is_shown_by_the_name_that_the_list_has() {
     }
 }
 
-/// A generator of numbers below a bound; the same seed gives the same numbers.
+/// A generator of numbers below a bound, determined by the seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -177,7 +177,7 @@ impl Numbers {
 const PEOPLE: [&str; 3] = ["ada", "bob", "carol"];
 const NAMES: [&str; 3] = ["red", "green", "blue"];
 
-/// What every bare name means to everybody.
+/// What every bare name means to every user.
 async fn meanings(clients: &[Client]) -> BTreeMap<(usize, &'static str), String> {
     let mut all = BTreeMap::new();
     for (person, client) in clients.iter().enumerate() {
@@ -188,7 +188,7 @@ async fn meanings(clients: &[Client]) -> BTreeMap<(usize, &'static str), String>
     all
 }
 
-/// Whether the person still reaches the app, and the app has the name.
+/// Whether the user still has access to the app, and the app still has the name.
 async fn is_still(client: &Client, name: &str, app: &str) -> bool {
     for called in names(client).await {
         let bare = called.rsplit(':').next().unwrap();
@@ -199,7 +199,7 @@ async fn is_still(client: &Client, name: &str, app: &str) -> bool {
     false
 }
 
-/// The bare names by which everybody's list shows apps: their own, and those that they have accepted.
+/// The bare names in every user's list: own and accepted apps.
 async fn bare(clients: &[Client]) -> BTreeSet<(usize, String)> {
     let mut all = BTreeSet::new();
     for (person, client) in clients.iter().enumerate() {
@@ -209,7 +209,7 @@ async fn bare(clients: &[Client]) -> BTreeSet<(usize, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_whatever_order_a_bare_name_goes_on_meaning_its_app() {
+async fn a_bare_name_keeps_its_app_regardless_of_the_order_of_changes() {
     let options = Options::default().with("LIMIT_COLLABORATORS", "10000/1h").with("LIMIT_MANAGEMENT_API", "100000/1m");
     let app = TestApp::spawn_with(options.with("LIMIT_ACCOUNT_MANAGEMENT_API", "100000/1m")).await;
     let mut clients = Vec::new();
@@ -251,7 +251,7 @@ async fn in_whatever_order_a_bare_name_goes_on_meaning_its_app() {
             let (old, new) = (before.get(&(person, name)), after.get(&(person, name)));
             let said = format!("step {step}, {}: {name} of {}: {old:?}, now {new:?}", answer.asked, PEOPLE[person]);
             let key = (person, name.to_owned());
-            // A caller that does it may change what it means to itself; everybody else's apps keep their names as long as they are there.
+            // The acting user may change the meaning of their own names; all other apps keep their names while they exist.
             if let Some(old) = old
                 && new != Some(old)
                 && actor != person
@@ -259,7 +259,7 @@ async fn in_whatever_order_a_bare_name_goes_on_meaning_its_app() {
             {
                 assert!(new.is_none() && !listed.contains(&key), "{said}");
             }
-            // What was not accepted has no name that was ever used.
+            // An app that was not accepted never gets a name that was in use.
             assert!(new.is_none() || listed_after.contains(&key) || !used.contains(&key), "{said}");
         }
         used.extend(listed_after.iter().cloned());
@@ -267,5 +267,5 @@ async fn in_whatever_order_a_bare_name_goes_on_meaning_its_app() {
         // Mostly forward.
         app.clock.advance([0, 1, 1_000, -500][numbers.below(4)]);
     }
-    assert!(done > 40 && kinds.values().filter(|count| **count > 0).count() == 11, "{done} of them did something: {kinds:?}");
+    assert!(done > 40 && kinds.values().filter(|count| **count > 0).count() == 11, "{done} of them had an effect: {kinds:?}");
 }

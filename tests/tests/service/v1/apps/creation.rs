@@ -1,4 +1,4 @@
-//! Apps: made, listed, read, and which one a name means.
+//! Apps: create, list, read, and resolve names.
 
 use serde_json::{Value, json};
 use tests::{Client, TestApp};
@@ -29,7 +29,7 @@ async fn a_new_app_has_two_deployments_and_its_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deployments_are_left_out_only_when_asked() {
+async fn default_deployments_are_skipped_only_on_request() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     for (name, wish, deployments) in [
@@ -44,7 +44,7 @@ async fn deployments_are_left_out_only_when_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn apps_are_listed_by_name_and_only_to_their_collaborators() {
+async fn apps_are_listed_by_name_only_to_their_collaborators() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     assert_eq!(ada.get("/v1/apps").await.assert(200), json!({ "apps": [] }));
@@ -57,13 +57,13 @@ async fn apps_are_listed_by_name_and_only_to_their_collaborators() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_is_taken_for_its_owner_only() {
+async fn app_names_are_unique_per_owner() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
     let refusal = ada.post("/v1/apps", json!({ "name": "demo" })).await.refused(409);
     assert!(refusal.contains("demo"), "{refusal}");
-    // Names are compared exactly, and each account has its own.
+    // Names are compared exactly and are unique per account.
     ada.create_app("Demo").await;
     bob.create_app("demo").await;
     assert_eq!(names(&ada).await, ["Demo", "demo"]);
@@ -72,7 +72,7 @@ async fn a_name_is_taken_for_its_owner_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_attempts_at_one_name_one_succeeds() {
+async fn of_concurrent_attempts_with_one_name_one_succeeds() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let attempts: Vec<_> = (0..8)
@@ -91,7 +91,7 @@ async fn of_many_attempts_at_one_name_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bare_name_means_the_app_with_the_longest_held_access() {
+async fn a_bare_name_resolves_to_the_app_with_the_oldest_access() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let carol = app.sign_up("carol").await;
@@ -99,14 +99,14 @@ async fn a_bare_name_means_the_app_with_the_longest_held_access() {
     bob.post("/v1/apps", json!({ "name": "demo", "manuallyProvisionDeployments": true })).await.assert(201);
     let now = app.clock.now().0;
 
-    // A share that comes later does not take the name from Ada's own app.
+    // A later share does not take the name from Ada's own app.
     app.share("bob", "demo", "ada", "Admin", now + 1).await;
     assert_eq!(ada.get("/v1/apps/demo").await.assert(200)["app"]["deployments"], json!(["Production", "Staging"]));
     assert_eq!(names(&ada).await, ["demo", "bob@example.com:demo"]);
     for path in ["/v1/apps/bob@example.com:demo", "/v1/apps/bob%40example.com%3Ademo", "/v1/apps/BOB@Example.com:demo"] {
         let found = ada.get(path).await.assert(200);
         assert_eq!(found["app"]["deployments"], json!([]), "{path}");
-        assert_eq!(found["app"]["name"], "bob@example.com:demo", "the name is one by which the caller reaches it");
+        assert_eq!(found["app"]["name"], "bob@example.com:demo", "the name is one that works for the caller");
         let collaborators = json!({
             "ada@example.com": { "permission": "Admin", "isCurrentAccount": true },
             "bob@example.com": { "permission": "Owner" },
@@ -114,26 +114,26 @@ async fn a_bare_name_means_the_app_with_the_longest_held_access() {
         assert_eq!(found["app"]["collaborators"], collaborators);
     }
     assert_eq!(ada.get("/v1/apps/ada@example.com:demo").await.assert(200)["app"]["deployments"], json!(["Production", "Staging"]));
-    // The long form opens nothing that one has no access to.
+    // The qualified name requires access, too.
     bob.get("/v1/apps/ada@example.com:demo").await.refused(404);
     ada.get("/v1/apps/carol@example.com:demo").await.refused(404);
     ada.get("/v1/apps/:demo").await.refused(404);
     ada.get("/v1/apps/bob@example.com:").await.refused(404);
 
-    // Of two shared apps the one that was shared first keeps the name, whichever of them is older.
+    // Of two shared apps the one shared first keeps the name, regardless of their age.
     app.share("bob", "demo", "carol", "Viewer", now + 5).await;
     app.share("ada", "demo", "carol", "Viewer", now + 6).await;
     assert_eq!(carol.get("/v1/apps/demo").await.assert(200)["app"]["deployments"], json!([]));
     assert_eq!(names(&carol).await, ["demo", "ada@example.com:demo"]);
 
-    // What others share is no obstacle to an app of one's own, which has the name from then on.
+    // Shared apps do not block an own app, which takes the name from then on.
     carol.post("/v1/apps", json!({ "name": "demo" })).await.assert(201);
     assert_eq!(carol.get("/v1/apps/demo").await.assert(200)["app"]["deployments"], json!(["Production", "Staging"]));
     assert_eq!(names(&carol).await, ["demo", "bob@example.com:demo", "ada@example.com:demo"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_long_form_reaches_everything_below_the_app() {
+async fn the_qualified_name_works_on_every_path_of_an_app() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -143,7 +143,7 @@ async fn the_long_form_reaches_everything_below_the_app() {
     let made = ada.post(&format!("/v1/apps/{long}/deployments"), json!({ "name": "Extra" })).await;
     made.assert(201);
     let location = made.header("location");
-    assert_eq!(ada.get(&location).await.assert(200)["deployment"]["name"], "Extra", "{location} leads to what was made");
+    assert_eq!(ada.get(&location).await.assert(200)["deployment"]["name"], "Extra", "{location} leads to the created resource");
     let uploaded = ada.upload(long, "Extra", b"script", json!({ "appVersion": "1.0.0" })).await;
     uploaded.assert(201);
     assert_eq!(uploaded.header("location").strip_suffix("/releases/v1").unwrap(), location);
@@ -153,7 +153,7 @@ async fn the_long_form_reaches_everything_below_the_app() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_app_with_bad_members_is_refused_by_the_name_of_each() {
+async fn a_new_app_with_invalid_members_is_refused_naming_each() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     for (body, named) in [
@@ -168,7 +168,7 @@ async fn a_new_app_with_bad_members_is_refused_by_the_name_of_each() {
         for name in named {
             assert!(refusal.contains(&format!("{name}: ")), "{body}: {refusal}");
         }
-        assert!(!refusal.contains("confidential"), "a refusal carries no values: {refusal}");
+        assert!(!refusal.contains("confidential"), "a refusal does not echo values: {refusal}");
     }
     for body in [json!([]), json!(["demo"]), json!(["demo", true]), json!("demo"), json!(5), Value::Null] {
         ada.post("/v1/apps", body).await.refused(400);
@@ -177,7 +177,7 @@ async fn a_new_app_with_bad_members_is_refused_by_the_name_of_each() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_app_shows_no_more_than_its_members() {
+async fn an_app_response_has_only_the_documented_members() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let made = ada.post("/v1/apps", json!({ "name": "demo" })).await.assert(201);

@@ -1,14 +1,14 @@
-//! What is left of deleted apps and deployments: nobody waits for it to go, and it goes.
+//! Data of deleted apps and deployments is deleted later, in the background.
 
 use tests::TestApp;
 use tests::wait::until;
 
 use crate::v1::apps::{release, report};
 
-/// More than goes in one transaction.
+/// More than one transaction deletes.
 const DEVICES: i64 = 1_200;
 
-/// Adds devices to the app of the one device that has reported.
+/// Adds devices to the app of the only device that has reported.
 async fn multiply(app: &TestApp) {
     let one = app.texts("SELECT app_id FROM report_clients", &[]).await.remove(0);
     let state = app.state();
@@ -24,7 +24,7 @@ async fn multiply(app: &TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_devices_and_counts_of_a_deleted_app_go_later_and_those_of_others_stay() {
+async fn devices_and_counts_of_a_deleted_app_are_deleted_later_and_others_stay() {
     let mut app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let (_, of_ada) = ada.create_app("demo").await;
@@ -36,24 +36,24 @@ async fn the_devices_and_counts_of_a_deleted_app_go_later_and_those_of_others_st
     report(&app, &of_bob, "device", "v1").await.assert(200);
 
     ada.delete("/v1/apps/demo").await.assert(204);
-    assert_eq!(app.number("SELECT COUNT(*) FROM report_clients").await, DEVICES + 1, "the request does not wait for them");
-    // The job's next round, which a start begins with.
+    assert_eq!(app.number("SELECT COUNT(*) FROM report_clients").await, DEVICES + 1, "the request does not wait for their deletion");
+    // Startup begins with a round of the job.
     app.stop().await;
     app.start().await;
-    until("the devices of the deleted app are forgotten", async || {
+    until("the devices of the deleted app are deleted", async || {
         (app.number("SELECT COUNT(*) FROM report_clients").await == 1).then_some(())
     })
     .await;
-    until("its counts are forgotten", async || (app.number("SELECT COUNT(*) FROM metric_counters").await == 1).then_some(())).await;
+    until("its counts are deleted", async || (app.number("SELECT COUNT(*) FROM metric_counters").await == 1).then_some(())).await;
     let bob = bob.at(&app.base);
     assert_eq!(bob.metrics("demo", "Staging").await["v1"]["active"], 1);
-    // The other app's device is known still: the same once more is not counted.
+    // The other app's device is still known: its repeated report is not counted.
     report(&app, &of_bob, "device", "v1").await.assert(200);
     assert_eq!(bob.metrics("demo", "Staging").await["v1"]["installed"], 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counts_of_deleted_deployments_and_cleared_histories_go_and_others_stay() {
+async fn counts_of_deleted_deployments_and_cleared_histories_are_deleted_and_others_stay() {
     let mut app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (production, staging) = ada.create_app("demo").await;
@@ -70,11 +70,10 @@ async fn counts_of_deleted_deployments_and_cleared_histories_go_and_others_stay(
     assert_eq!(app.number("SELECT COUNT(*) FROM metric_counters").await, 4);
     app.stop().await;
     app.start().await;
-    until("what no longer counts is forgotten", async || (app.number("SELECT COUNT(*) FROM metric_counters").await == 2).then_some(()))
-        .await;
+    until("outdated counts are deleted", async || (app.number("SELECT COUNT(*) FROM metric_counters").await == 2).then_some(())).await;
     let ada = ada.at(&app.base);
     assert_eq!(ada.metrics("demo", "Production").await["v1"]["active"], 1);
     assert_eq!(ada.metrics("demo", "Beta").await["v2"]["active"], 1);
-    // A device's row stays while its app does.
+    // A device row is kept as long as its app.
     assert_eq!(app.number("SELECT COUNT(*) FROM report_clients").await, 4);
 }

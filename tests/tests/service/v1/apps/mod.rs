@@ -1,4 +1,4 @@
-//! `/v1/apps`: apps and their names, who may reach them, and what is below them.
+//! `/v1/apps`: apps and their names, access to them, and their resources.
 
 mod audit;
 mod audit_details;
@@ -30,7 +30,7 @@ pub(crate) async fn accept(client: &Client, app: &str, body: Value) -> Answer {
     client.post(&format!("/v1/apps/{app}/collaborators/me/accept"), body).await
 }
 
-/// Which app a name means to a client, by the id of its deployment Production.
+/// The app that a name means to a client, by the ID of its deployment Production.
 pub(crate) async fn meaning(client: &Client, name: &str) -> Option<String> {
     let answer = client.get(&format!("/v1/apps/{name}/deployments/Production")).await;
     match answer.status.as_u16() {
@@ -45,25 +45,25 @@ pub(crate) async fn names(client: &Client) -> Vec<String> {
     apps["apps"].as_array().unwrap().iter().map(|app| app["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What a device without an update is answered that asks with this key.
+/// The response to a check with this key by a device without an update.
 async fn check(app: &TestApp, key: &str) -> Answer {
     app.anonymous().get(&format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0")).await
 }
 
-/// What a device that runs a release is answered when it says so.
+/// The response to a report by a device that runs a release.
 async fn report(app: &TestApp, key: &str, device: &str, label: &str) -> Answer {
     let body = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": device, "label": label, "status": "DeploymentSucceeded" });
     app.anonymous().post("/v1/public/svc/report_status/deploy", body).await
 }
 
-/// The roles on an app by name of the account, as the client sees them.
+/// The roles on an app by account name, as the client sees them.
 pub(crate) async fn roles(client: &Client, app: &str) -> Value {
     let listed = client.get(&format!("/v1/apps/{app}/collaborators")).await.assert(200);
     let roles = listed["collaborators"].as_object().unwrap();
     roles.iter().map(|(email, one)| (email.strip_suffix("@example.com").unwrap().to_owned(), one["permission"].clone())).collect()
 }
 
-/// Releases something new.
+/// Releases new contents.
 pub(crate) async fn release(client: &Client, app: &str, deployment: &str, content: &str) -> Answer {
     client.upload(app, deployment, content.as_bytes(), json!({ "appVersion": "1.0.0" })).await
 }

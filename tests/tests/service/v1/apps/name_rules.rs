@@ -1,4 +1,4 @@
-//! The rules of names, and names in paths.
+//! Name rules, and names in paths.
 
 use serde_json::json;
 use tests::TestApp;
@@ -6,7 +6,7 @@ use tests::TestApp;
 use crate::v1::segment;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_rule_of_names_is_kept_for_apps_and_deployments() {
+async fn every_name_rule_applies_to_apps_and_deployments() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -45,7 +45,7 @@ async fn every_rule_of_names_is_kept_for_apps_and_deployments() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_other_name_is_taken_and_its_location_leads_back_to_it() {
+async fn every_other_name_is_accepted_and_its_location_works() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (ascii, umlauts, emoji) = ("x".repeat(255), "ü".repeat(255), "😀".repeat(255));
@@ -92,7 +92,7 @@ async fn every_other_name_is_taken_and_its_location_leads_back_to_it() {
         let below = made.header("location");
         assert_eq!(below, format!("{location}/deployments/{}", segment(name)));
         assert_eq!(ada.get(&below).await.assert(200)["deployment"]["name"], *name, "{below}");
-        // What leads to a release is as usable.
+        // The paths to its releases work, too.
         let (app_segment, deployment) = (segment(name), segment(name));
         let uploaded = ada.upload(&app_segment, &deployment, b"script", json!({ "appVersion": "1.0.0" })).await;
         uploaded.assert(201);
@@ -103,19 +103,19 @@ async fn every_other_name_is_taken_and_its_location_leads_back_to_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_path_is_decoded_once() {
+async fn path_segments_are_percent_decoded_once() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     for name in ["%41", "ü"] {
         ada.post("/v1/apps", json!({ "name": name })).await.assert(201);
     }
     assert_eq!(ada.get("/v1/apps/%2541").await.assert(200)["app"]["name"], "%41");
-    // Decoded once this is A, decoded not at all it would be the app.
+    // Decoded once this is A; not decoded at all, it would be the app.
     ada.get("/v1/apps/%41").await.refused(404);
     ada.get("/v1/apps/%C3%BC").await.assert(200);
     ada.get("/v1/apps/%c3%bc").await.assert(200);
     ada.get("/v1/apps/%25C3%25BC").await.refused(404);
-    // Not UTF-8, and a NUL, which PostgreSQL cannot even compare.
+    // Not UTF-8, and a NUL, which PostgreSQL does not accept.
     for odd in ["%FF", "%C3", "%00", "a%00b", "%ED%A0%80"] {
         ada.get(&format!("/v1/apps/{odd}")).await.refused(404);
         ada.get(&format!("/v1/apps/%2541/deployments/{odd}")).await.refused(404);
@@ -150,7 +150,7 @@ async fn trailing_slashes_are_accepted_on_every_path() {
             assert_eq!(other.body, plain.body, "{path}{slashes}");
         }
     }
-    // A slash in front, or within, is another path.
+    // A leading or inner extra slash is another path.
     ada.get("//v1/apps").await.refused(404);
     ada.get("/v1//apps").await.refused(404);
 }

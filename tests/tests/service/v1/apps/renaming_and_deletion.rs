@@ -1,4 +1,4 @@
-//! Apps: renamed and deleted.
+//! Renaming and deleting apps.
 
 use serde_json::{Value, json};
 use tests::{Options, TestApp};
@@ -6,7 +6,7 @@ use tests::{Options, TestApp};
 use crate::v1::apps::{accept, add, check, meaning, names, release, report};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_renamed_app_is_reached_by_its_new_name_and_its_clients_notice_nothing() {
+async fn a_renamed_app_is_found_by_its_new_name_and_devices_are_unaffected() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let (_, staging) = ada.create_app("demo").await;
@@ -24,7 +24,7 @@ async fn a_renamed_app_is_reached_by_its_new_name_and_its_clients_notice_nothing
     }
     let mut still = check(&app, &staging).await.assert(200);
     let mut served = served;
-    // The address is signed again at the turn of an hour.
+    // The URL is signed anew every hour.
     still["update_info"]["download_url"] = Value::Null;
     served["update_info"]["download_url"] = Value::Null;
     assert_eq!(still, served);
@@ -33,7 +33,7 @@ async fn a_renamed_app_is_reached_by_its_new_name_and_its_clients_notice_nothing
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_name_keeps_the_rules_and_the_same_one_is_no_conflict() {
+async fn a_new_name_must_be_valid_and_may_be_the_same() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -51,7 +51,7 @@ async fn a_new_name_keeps_the_rules_and_the_same_one_is_no_conflict() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_attempts_at_one_name_one_succeeds() {
+async fn of_concurrent_attempts_with_one_name_one_succeeds() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     for number in 0..6 {
@@ -77,7 +77,7 @@ async fn of_many_attempts_at_one_name_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_app_is_gone_with_all_that_is_below_it() {
+async fn deleting_an_app_deletes_everything_in_it() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let (production, staging) = ada.create_app("demo").await;
@@ -99,13 +99,13 @@ async fn a_deleted_app_is_gone_with_all_that_is_below_it() {
     for table in ["SELECT COUNT(*) FROM deployments", "SELECT COUNT(*) FROM releases", "SELECT COUNT(*) FROM collaborators"] {
         assert_eq!(app.number(table).await, 0, "{table}");
     }
-    // Devices are answered from a tombstone, which is also what the edge is told, at once for both keys.
+    // Devices get tombstones, and so does the edge, immediately for both keys.
     for key in [&production, &staging] {
         check(&app, key).await.refused(404);
         report(&app, key, "device", "v1").await.assert(200);
     }
     assert_eq!(app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await, 2);
-    // Blobs are found later, by rows that say since when nobody has needed them.
+    // Blobs are deleted later, based on the time since they were last needed.
     assert_eq!(app.number("SELECT COUNT(*) FROM blobs").await, blobs);
     assert!(app.number("SELECT MIN(last_used_time) FROM blobs").await >= app.clock.now().0);
 
@@ -120,7 +120,7 @@ async fn a_deleted_app_is_gone_with_all_that_is_below_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_at_the_same_time_as_releases_leaves_nothing_half_done() {
+async fn a_deletion_concurrent_with_releases_is_atomic() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;

@@ -1,11 +1,11 @@
-//! What a collaborator may do, what a stranger learns.
+//! Permissions of collaborators, and what other users learn.
 
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 use tests::{Answer, Client, TestApp};
 
-/// An answer without what differs from one request to the next.
+/// A response without values that differ between requests.
 fn essence(answer: &Answer) -> (u16, Value, HeaderMap) {
     let mut body = if answer.body.is_empty() { Value::Null } else { answer.json() };
     if let Some(members) = body.as_object_mut() {
@@ -18,7 +18,7 @@ fn essence(answer: &Answer) -> (u16, Value, HeaderMap) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stranger_is_answered_as_if_the_app_were_not_there() {
+async fn for_non_collaborators_an_app_does_not_exist() {
     let app = TestApp::spawn().await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     ada.create_app("demo").await;
@@ -58,11 +58,11 @@ async fn collaborator(app: &TestApp, role: &str) -> Client {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_role_may_do_what_the_table_says() {
+async fn each_role_has_the_permissions_in_the_table() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
-    // Role: reads keys, releases, makes deployments.
+    // Role: reads keys, releases, creates deployments.
     for (role, keys, releases, deployments) in
         [("Owner", true, true, true), ("Admin", true, true, true), ("Developer", true, true, false), ("Viewer", false, false, false)]
     {
@@ -75,7 +75,7 @@ async fn each_role_may_do_what_the_table_says() {
         let listed = client.get("/v1/apps/demo/deployments").await;
         let keys_shown =
             listed.assert(200)["deployments"].as_array().unwrap().iter().filter(|deployment| deployment["key"] == shown).count();
-        assert_eq!(keys_shown == 1, keys, "{role}: one has this key, or all are hidden");
+        assert_eq!(keys_shown == 1, keys, "{role}: either it has this key, or all keys are hidden");
         assert_eq!(listed.text().contains(&key), keys, "{role}");
 
         let released = client.upload("demo", "Staging", role.as_bytes(), json!({ "appVersion": "1.0.0" })).await;
@@ -99,7 +99,7 @@ async fn each_role_may_do_what_the_table_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collaborator_who_is_removed_has_lost_everything_at_once() {
+async fn a_removed_collaborator_loses_access_immediately() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -112,7 +112,7 @@ async fn a_collaborator_who_is_removed_has_lost_everything_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limit_of_an_upload_is_the_owners() {
+async fn uploads_use_the_owners_limit() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

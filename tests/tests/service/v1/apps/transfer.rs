@@ -1,4 +1,4 @@
-//! Transfers: the app, its limits and its keys are another account's.
+//! Transfers: the app, its limits and its keys move to another account.
 
 use serde_json::json;
 use tests::TestApp;
@@ -7,7 +7,7 @@ use tests::people::PASSWORD;
 use crate::v1::apps::{accept, add, check, meaning, names, release, roles, transfer};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transferred_app_is_the_receivers_and_the_owner_becomes_an_admin() {
+async fn a_transferred_app_belongs_to_the_receiver_and_the_old_owner_becomes_an_admin() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let (production, _) = ada.create_app("demo").await;
@@ -21,7 +21,7 @@ async fn a_transferred_app_is_the_receivers_and_the_owner_becomes_an_admin() {
     assert_eq!(body["app"]["collaborators"], expected);
     assert_eq!(transferred.header("location"), "/v1/apps/demo");
     assert_eq!(roles(&bob, "ada@example.com:demo").await, json!({ "ada": "Admin", "bob": "Owner" }));
-    // Long by the sender, and bare to the sender alone, until it is accepted; long by its new owner, and bare to both, from then on.
+    // Until accepted, qualified by the sender and bare only for the sender; then qualified by the new owner and bare for both.
     for (owner, other) in [("ada", "bob"), ("bob", "ada")] {
         assert_eq!(meaning(&bob, "demo").await, id.clone().filter(|_| owner == "bob"));
         assert_eq!(meaning(&ada, "demo").await, id);
@@ -31,8 +31,8 @@ async fn a_transferred_app_is_the_receivers_and_the_owner_becomes_an_admin() {
         }
         accept(&bob, &format!("{owner}@example.com:demo"), json!({})).await.assert(200);
     }
-    assert_eq!(check(&app, &production).await.assert(200)["update_info"]["label"], "v1", "its clients notice nothing");
-    // An Admin manages, and no longer deletes or transfers.
+    assert_eq!(check(&app, &production).await.assert(200)["update_info"]["label"], "v1", "devices are unaffected");
+    // An admin can manage the app, but no longer delete or transfer it.
     ada.patch("/v1/apps/demo/deployments/Staging", json!({ "name": "Beta" })).await.assert(200);
     ada.delete("/v1/apps/demo").await.refused(403);
     transfer(&ada, "demo", "ada").await.refused(403);
@@ -42,7 +42,7 @@ async fn a_transferred_app_is_the_receivers_and_the_owner_becomes_an_admin() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_owner_transfers_and_only_to_another_account() {
+async fn only_the_owner_can_transfer_and_only_to_another_account() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -56,20 +56,20 @@ async fn only_the_owner_transfers_and_only_to_another_account() {
     transfer(&app.sign_up("eve").await, "demo", "eve").await.refused(404);
     transfer(&ada, "demo", "nobody").await.refused(404);
     transfer(&ada, "demo", "ada").await.refused(409);
-    // A collaborator becomes the owner in its row; a named access key may do it.
+    // A collaborator's row becomes that of the owner; an access key can do it.
     transfer(&app.named_key("ada", "more").await, "demo", "viewer").await.assert(201);
     assert_eq!(roles(&ada, "demo").await, json!({ "ada": "Admin", "admin": "Admin", "developer": "Developer", "viewer": "Owner" }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_owners_are_told_by_mail() {
+async fn both_owners_are_notified_by_mail() {
     let app = TestApp::spawn().await;
     let (ada, _bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo <b>").await;
     transfer(&ada, "demo%20%3Cb%3E", "bob").await.assert(201);
     let (given, received) = (app.last_mail_to("ada@example.com").await, app.last_mail_to("bob@example.com").await);
     assert_eq!((given.subject.as_str(), received.subject.as_str()), ("Your app was transferred", "An app was transferred to you"));
-    // Until it is accepted, the receiver has only the long name for it.
+    // Until accepted, the receiver has only the qualified name.
     for (mail, other, name) in [(&given, "bob@example.com", "demo <b>"), (&received, "ada@example.com", "ada@example.com:demo <b>")] {
         for part in [&mail.text, &mail.html] {
             assert!(part.contains(other), "{part}");
@@ -79,15 +79,15 @@ async fn both_owners_are_told_by_mail() {
     }
     assert!(
         given.text.contains("IP address: 127.0.0.1.") && !received.text.contains("IP address"),
-        "where the owner was is not the receiver's business"
+        "the receiver does not learn the previous owner's address"
     );
-    // A refused one tells nobody.
+    // A refused transfer sends no mail.
     transfer(&ada, "demo%20%3Cb%3E", "bob").await.refused(403);
     assert_eq!((app.mails_to("ada@example.com").await.len(), app.mails_to("bob@example.com").await.len()), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_keys_go_with_the_app() {
+async fn deployment_keys_move_with_the_app() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -98,27 +98,27 @@ async fn the_keys_go_with_the_app() {
     }
     ada.delete("/v1/apps/demo/deployments/Gone").await.assert(204);
     transfer(&ada, "demo", "bob").await.assert(201);
-    // Until it is accepted, they are the sender's.
+    // Until accepted, they belong to the sender.
     bob.create_app("bobs").await;
     bob.post("/v1/apps/bobs/deployments", json!({ "name": "Gone", "key": gone })).await.refused(409);
     accept(&bob, "ada@example.com:demo", json!({})).await.assert(200);
     bob.delete("/v1/apps/demo/deployments/Used").await.assert(204);
     ada.delete("/v1/apps/other/deployments/Elsewhere").await.assert(204);
-    // The owner of an app's key decides what its clients run: nobody but its new owner may use one again, not even who owned it before.
+    // A key controls what its devices run: only the new owner may reuse one, not even the previous owner.
     for (key, new, old) in [(used, "bobs", "other"), (gone, "bobs", "other"), (elsewhere, "other", "bobs")] {
         let make = json!({ "name": key, "key": key });
         let (mine, others) = if new == "bobs" { (&bob, &ada) } else { (&ada, &bob) };
         others.post(&format!("/v1/apps/{old}/deployments"), make.clone()).await.refused(409);
         mine.post(&format!("/v1/apps/{new}/deployments"), make).await.assert(201);
     }
-    // An Admin who brings a key brings it for the owner.
+    // An admin who brings a key does so for the owner.
     ada.post("/v1/apps/demo/deployments", json!({ "name": "By an Admin", "key": "key-by-an-admin" })).await.assert(201);
     ada.delete("/v1/apps/demo/deployments/By%20an%20Admin").await.assert(204);
     ada.post("/v1/apps/other/deployments", json!({ "name": "Mine", "key": "key-by-an-admin" })).await.refused(409);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limits_are_the_new_owners() {
+async fn the_new_owners_limits_apply() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -131,7 +131,7 @@ async fn the_limits_are_the_new_owners() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_transfers_at_once_one_succeeds() {
+async fn of_concurrent_transfers_one_succeeds() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -155,7 +155,7 @@ async fn of_many_transfers_at_once_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_that_owns_no_app_any_more_can_be_deleted() {
+async fn an_account_that_no_longer_owns_apps_can_be_deleted() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let ada = app.log_in("ada").await;
@@ -167,13 +167,13 @@ async fn an_account_that_owns_no_app_any_more_can_be_deleted() {
     transfer(&ada, "given", "bob").await.assert(201);
     ada.delete_with("/v1/account", deletion.clone()).await.refused(409);
     ada.delete("/v1/apps/deleted").await.assert(204);
-    // What nobody has accepted is still in its account.
+    // A pending transfer still belongs to the sender's account.
     ada.delete_with("/v1/account", deletion.clone()).await.refused(409);
     accept(&bob, "ada@example.com:given", json!({})).await.assert(200);
     ada.delete_with("/v1/account", deletion).await.assert(204);
     assert_eq!(roles(&bob, "given").await, json!({ "bob": "Owner" }));
     assert_eq!(names(&bob).await, ["given"]);
-    // The keys of what it deleted stay taken, for ever.
+    // The keys of deleted deployments stay taken forever.
     bob.post("/v1/apps/given/deployments", json!({ "name": "New", "key": key })).await.refused(409);
     check(&app, &key).await.refused(404);
 }

@@ -1,4 +1,4 @@
-//! Where a human-verification challenge is configured: who must show a token, and when.
+//! Human-verification challenges: when a token is required.
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
@@ -17,7 +17,7 @@ struct World {
     ada: Stranger,
 }
 
-/// A server that asks a verifier, and the account of Ada.
+/// A server with a verifier, and Ada's account.
 async fn world() -> World {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_among_strangers(turnstile.options(Options::default())).await;
@@ -30,7 +30,7 @@ async fn world() -> World {
 }
 
 impl World {
-    /// Failed logins, each from an address of its own.
+    /// Failed logins, each from another address.
     async fn fail(&self, name: &str, times: usize) {
         for number in 0..times {
             self.app.stranger(&format!("203.0.113.{number}")).log_in(name, "wrong").await.refused(401);
@@ -47,7 +47,7 @@ fn challenged(answer: &Answer) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_three_failures_the_next_login_shows_a_token() {
+async fn after_three_failures_a_login_needs_a_challenge_token() {
     let world = world().await;
     for name in ["ada", "nobody"] {
         world.fail(name, 3).await;
@@ -55,17 +55,17 @@ async fn after_three_failures_the_next_login_shows_a_token() {
         challenged(&world.ada.log_in_with(name, PASSWORD, "").await);
     }
     assert_eq!(world.turnstile.asked(), [Value::Null; 0]);
-    // One that the verifier refuses is as none; to be asked for one is no failure.
+    // A refused token is like none; being asked for one is not a failure.
     challenged(&world.ada.log_in_with("ada", PASSWORD, "bad").await);
     world.ada.log_in_with("ada", PASSWORD, "good 1").await.assert(200);
     assert_eq!(world.turnstile.asked().last().unwrap()["remoteip"], "198.51.100.1");
-    // The success has cleared the failures, so that the next one needs none; the other address still does.
+    // The success cleared the failures of the account; those of the other address remain.
     world.ada.log_in("ada", PASSWORD).await.assert(200);
     challenged(&world.ada.log_in("nobody", PASSWORD).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_passes_once_and_a_wrong_password_needs_another() {
+async fn a_challenge_token_works_once_and_a_wrong_password_needs_a_new_one() {
     let world = world().await;
     world.fail("ada", 3).await;
     world.ada.log_in_with("ada", "wrong", "good 1").await.refused(401);
@@ -74,7 +74,7 @@ async fn a_token_passes_once_and_a_wrong_password_needs_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_comes_before_it_is_needed_is_ignored() {
+async fn a_challenge_token_sent_before_it_is_needed_is_ignored() {
     let world = world().await;
     world.ada.log_in_with("ada", PASSWORD, "bad").await.assert(200);
     world.ada.log_in_with("ada", "wrong", "good 1").await.refused(401);
@@ -82,7 +82,7 @@ async fn a_token_that_comes_before_it_is_needed_is_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_failures_of_fifteen_minutes_count() {
+async fn failures_of_the_last_fifteen_minutes_count() {
     let world = world().await;
     world.fail("ada", 2).await;
     world.app.clock.advance(MINUTE);
@@ -94,7 +94,7 @@ async fn the_failures_of_fifteen_minutes_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_let_in_while_the_verifier_cannot_be_asked() {
+async fn logins_fail_while_the_verifier_is_unreachable() {
     let world = world().await;
     world.fail("ada", 3).await;
     for mood in [Mood::Broken(500), Mood::Nonsense, Mood::Moved, Mood::OwnFault] {
@@ -108,7 +108,7 @@ async fn nobody_is_let_in_while_the_verifier_cannot_be_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_challenge_replaces_the_lock_but_the_limit_of_an_address_stays() {
+async fn the_challenge_replaces_the_lockout_but_not_the_limit_per_address() {
     let world = world().await;
     world.fail("ada", 3).await;
     for number in 0..12 {
@@ -121,12 +121,12 @@ async fn the_challenge_replaces_the_lock_but_the_limit_of_an_address_stays() {
     let asked = world.turnstile.asked().len();
     assert_eq!(world.ada.log_in_with("ada", PASSWORD, "good 30").await.json()["retryAfterSeconds"], 15 * 60);
     world.ada.log_in("ada", PASSWORD).await.refused(429);
-    assert_eq!(world.turnstile.asked().len(), asked, "what is refused anyway is not asked about");
+    assert_eq!(world.turnstile.asked().len(), asked, "a request refused anyway is not verified");
     world.app.stranger("198.51.100.2").log_in_with("ada", PASSWORD, "good 30").await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_guesses_at_once_three_are_answered() {
+async fn only_three_concurrent_guesses_need_no_challenge() {
     let world = world().await;
     let guesses: Vec<_> = (0..12)
         .map(|number| {
@@ -144,7 +144,7 @@ async fn of_guesses_at_once_three_are_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registration_and_password_reset_always_need_a_token_and_another_mail_does_not() {
+async fn registration_and_password_reset_need_a_challenge_token_but_resending_does_not() {
     let world = world().await;
     let bob = json!({ "email": "bob@example.com", "password": PASSWORD });
     let forgotten = json!({ "email": "ada@example.com" });
@@ -154,7 +154,7 @@ async fn registration_and_password_reset_always_need_a_token_and_another_mail_do
         body
     };
     for (path, body) in [("/v1/auth/register", &bob), ("/v1/auth/forgot-password", &forgotten)] {
-        // Not to have one costs nothing, however often.
+        // A missing token does not count, however often.
         for _ in 0..11 {
             challenged(&world.ada.post(path, body.clone()).await);
         }
@@ -169,12 +169,12 @@ async fn registration_and_password_reset_always_need_a_token_and_another_mail_do
     assert_eq!(world.app.mails_to("ada@example.com").await.len(), 1);
     world.ada.resend("bob").await.assert(202);
     assert_eq!(world.app.mails_to("bob@example.com").await.len(), 2);
-    // What is wrong with a body is told first.
+    // Validation errors come first.
     world.ada.post("/v1/auth/register", json!({ "email": "bob" })).await.refused(400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_shows_sixty_tokens_in_ten_minutes() {
+async fn an_address_can_submit_sixty_tokens_in_ten_minutes() {
     let world = world().await;
     world.fail("ada", 3).await;
     for _ in 0..60 {
@@ -184,13 +184,13 @@ async fn an_address_shows_sixty_tokens_in_ten_minutes() {
     answer.refused(429);
     assert_eq!((answer.header("retry-after").as_str(), &answer.json()["retryAfterSeconds"]), ("600", &json!(600)));
     assert_eq!(world.turnstile.asked().len(), 60);
-    // To be told that one is needed costs nothing, and others are not held up.
+    // Being asked for a token does not count, and others are unaffected.
     challenged(&world.ada.log_in("ada", PASSWORD).await);
     world.app.stranger("198.51.100.2").log_in_with("ada", PASSWORD, "good 1").await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_token_no_password_is_judged() {
+async fn without_a_challenge_token_no_password_is_rated() {
     let world = world().await;
     let weak = json!({ "email": "bob@example.com", "password": "passwordpassword" });
     challenged(&world.ada.post("/v1/auth/register", weak).await);
@@ -198,7 +198,7 @@ async fn without_a_token_no_password_is_judged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_of_an_account_know_no_challenge_and_stop() {
+async fn account_changes_have_no_challenge_and_are_blocked_after_failures() {
     let world = world().await;
     let session = world.app.open_session("ada", SessionOrigin::Dashboard).await;
     let change = |password: &str| json!({ "currentPassword": password, "password": "quite another phrase for the gate" });

@@ -1,4 +1,4 @@
-//! The verifier of challenges: who passes, who is refused, and that nobody passes when it cannot be asked.
+//! The verifier of challenges: which tokens pass, and that none passes while it is unreachable.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ fn is_refused(result: &Result<(), Error>) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_passes_once() {
+async fn a_token_is_accepted_once() {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_with(turnstile.options(Options::default())).await;
     let state = app.state();
@@ -32,7 +32,7 @@ async fn a_token_passes_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_a_token_is_refused_without_asking() {
+async fn malformed_tokens_are_refused_without_a_request() {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_with(turnstile.options(Options::default())).await;
     let long = "x".repeat(2_049);
@@ -43,16 +43,16 @@ async fn what_cannot_be_a_token_is_refused_without_asking() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_passes_when_the_verifier_cannot_be_asked() {
+async fn verification_fails_while_the_verifier_is_unreachable() {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_with(turnstile.options(Options::default())).await;
-    // The last one answers never: the time-out of five seconds passes.
+    // The last one never responds: the timeout of five seconds passes.
     let moods = [Mood::Broken(500), Mood::Broken(403), Mood::Nonsense, Mood::Endless, Mood::Moved, Mood::OwnFault, Mood::Silent];
     for mood in moods {
         turnstile.set(mood);
         assert!(matches!(verify(&app.state(), Some("good-1")).await, Err(Error::Unavailable(_))), "{mood:?}");
     }
-    assert_eq!(turnstile.asked().len(), moods.len(), "no redirect is followed, nothing is asked twice");
+    assert_eq!(turnstile.asked().len(), moods.len(), "no redirect is followed, and nothing is retried");
     turnstile.set(Mood::Well);
     verify(&app.state(), Some("good-1")).await.unwrap();
 
@@ -63,7 +63,7 @@ async fn nobody_passes_when_the_verifier_cannot_be_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_secret_lets_nobody_in_and_is_nobodys_refusal() {
+async fn a_wrong_secret_is_a_configuration_error_and_accepts_no_token() {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_with(turnstile.options(Options::default()).with("TURNSTILE_SECRET", "another")).await;
     assert!(matches!(verify(&app.state(), Some("good-1")).await, Err(Error::Unavailable(_))));

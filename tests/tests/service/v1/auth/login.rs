@@ -10,7 +10,7 @@ use crate::v1::members;
 const DAY: i64 = 86_400_000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_gives_a_dashboard_session_and_a_deadline_that_stays() {
+async fn a_login_returns_a_dashboard_session_and_a_fixed_mfa_deadline() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let now = app.clock.now().0;
@@ -34,7 +34,7 @@ async fn a_login_gives_a_dashboard_session_and_a_deadline_that_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_the_same_in_any_case_and_a_password_is_not() {
+async fn email_addresses_are_case_insensitive_and_passwords_are_not() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     for email in ["ada@example.com", "ADA@EXAMPLE.COM", "\t Ada@Example.com \n"] {
@@ -46,7 +46,7 @@ async fn an_address_is_the_same_in_any_case_and_a_password_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_password_and_an_unknown_address_are_answered_alike() {
+async fn a_wrong_password_and_an_unknown_address_get_the_same_response() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut answers = Vec::new();
@@ -64,7 +64,7 @@ async fn a_wrong_password_and_an_unknown_address_are_answered_alike() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_not_verified_is_told_so_to_whoever_knows_its_newest_password() {
+async fn an_unverified_address_is_revealed_only_with_its_newest_password() {
     let app = TestApp::spawn().await;
     let another = "quite another phrase for the gate";
     for password in [PASSWORD, another] {
@@ -75,7 +75,7 @@ async fn an_address_that_is_not_verified_is_told_so_to_whoever_knows_its_newest_
     assert_eq!(members(&answer.json()), ["error", "requestId"]);
     app.try_log_in("ada", PASSWORD).await.refused(401);
     app.try_log_in("ada", "wrong").await.refused(401);
-    // When the address gets an account, what waited goes on to say the same: else it would tell when that was.
+    // After the address gets an account, pending registrations get the same response; otherwise they would reveal when.
     let token = app.mails_to("ada@example.com").await[0].token();
     app.anonymous().post("/v1/auth/verify-email", json!({ "token": token })).await.assert(200);
     app.try_log_in("ada", another).await.refused(403);
@@ -83,7 +83,7 @@ async fn an_address_that_is_not_verified_is_told_so_to_whoever_knows_its_newest_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hash_with_older_parameters_is_made_anew_at_the_next_login() {
+async fn a_hash_with_older_parameters_is_upgraded_at_the_next_login() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     // argon2id of "correct horse" with 9,216 KiB and four passes, another of OWASP's choices.
@@ -92,7 +92,7 @@ async fn a_hash_with_older_parameters_is_made_anew_at_the_next_login() {
     let hash = async || app.texts("SELECT password_hash FROM accounts", &[]).await.remove(0);
     app.try_log_in("ada", "wrong").await.refused(401);
     assert_eq!(hash().await, older);
-    // Several at once: each sees the new hash or the old one.
+    // Concurrent logins: each uses the new hash or the old one.
     let logins: Vec<_> = (0..4)
         .map(|_| {
             let client = app.anonymous();
@@ -107,7 +107,7 @@ async fn a_hash_with_older_parameters_is_made_anew_at_the_next_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn correct_logins_at_once_do_not_limit_each_other() {
+async fn concurrent_correct_logins_do_not_limit_each_other() {
     let app = TestApp::spawn_with(Options::default()).await;
     app.register("ada").await;
     let logins: Vec<_> = (0..20)
@@ -124,7 +124,7 @@ async fn correct_logins_at_once_do_not_limit_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_a_hundred_dashboard_sessions_and_the_next_one_ends_the_oldest() {
+async fn beyond_a_hundred_dashboard_sessions_the_oldest_is_revoked() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let cli = app.open_session("ada", CliBrowser).await;

@@ -1,4 +1,4 @@
-//! What stands between an account and someone who guesses its password.
+//! Protection of accounts against password guessing.
 
 use std::num::NonZero;
 
@@ -16,7 +16,7 @@ use crate::v1::members;
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 
-/// Expects a refusal by a limit, and gives the seconds it names.
+/// Expects a refusal by a limit, and returns its seconds.
 #[track_caller]
 fn limited(answer: &Answer) -> u64 {
     answer.refused(429);
@@ -36,17 +36,17 @@ async fn with_ada(options: Options) -> (TestApp, Stranger) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_has_five_failures_in_fifteen_minutes() {
+async fn an_address_is_limited_to_five_failures_in_fifteen_minutes() {
     let (app, ada) = with_ada(Options::default()).await;
     for minute in 0..5 {
         ada.log_in(&format!("nobody{minute}"), "wrong").await.refused(401);
         app.clock.advance(MINUTE);
     }
-    // For any account, and whether or not the password is right.
+    // For any account, with a correct or wrong password.
     assert_eq!(limited(&ada.log_in("nobody", "wrong").await), 10 * 60);
     assert_eq!(limited(&ada.log_in("ada", PASSWORD).await), 10 * 60);
     app.stranger("198.51.100.2").log_in("ada", PASSWORD).await.assert(200);
-    // The window slides: with each minute one failure leaves it.
+    // The window slides: each minute one failure leaves it.
     app.clock.advance(10 * MINUTE - 1);
     assert_eq!(limited(&ada.log_in("ada", PASSWORD).await), 1);
     app.clock.advance(1);
@@ -54,13 +54,13 @@ async fn an_address_has_five_failures_in_fifteen_minutes() {
     assert_eq!(limited(&ada.log_in("ada", PASSWORD).await), 60);
     app.clock.advance(MINUTE);
     ada.log_in("ada", PASSWORD).await.assert(200);
-    // A success does not clear an address: it would be a guesser's own account.
+    // A success does not clear an address, since an attacker could use their own account.
     ada.log_in("nobody", "wrong").await.refused(401);
     limited(&ada.log_in("ada", PASSWORD).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_of_ipv6_is_its_64_bits_of_network() {
+async fn ipv6_addresses_are_limited_per_64() {
     let (app, _) = with_ada(Options::default()).await;
     for number in 1..=5 {
         app.stranger(&format!("2001:db8:1:2::{number}")).log_in("nobody", "wrong").await.refused(401);
@@ -70,7 +70,7 @@ async fn an_address_of_ipv6_is_its_64_bits_of_network() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_forgets_nothing_and_what_is_over_is_removed() {
+async fn counts_survive_a_restart_and_expired_ones_are_deleted() {
     let (mut app, ada) = with_ada(Options::default()).await;
     for _ in 0..5 {
         ada.log_in("nobody", "wrong").await.refused(401);
@@ -82,11 +82,11 @@ async fn a_restart_forgets_nothing_and_what_is_over_is_removed() {
     app.stop().await;
     app.clock.advance(HOUR);
     app.start().await;
-    until("the counts are forgotten", async || (app.number("SELECT COUNT(*) FROM limit_counts").await == 0).then_some(())).await;
+    until("the counts are deleted", async || (app.number("SELECT COUNT(*) FROM limit_counts").await == 0).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_guesses_at_once_five_are_answered() {
+async fn five_of_fifty_concurrent_guesses_are_checked() {
     let (app, _) = with_ada(Options::default()).await;
     let guesses: Vec<_> = (0..50)
         .map(|number| {
@@ -101,7 +101,7 @@ async fn of_fifty_guesses_at_once_five_are_answered() {
         match answer.status.as_u16() {
             401 => wrong += 1,
             200 => right += 1,
-            // On a machine that is busy with other tests, a hash may wait too long for its turn; then nothing was learnt.
+            // On a busy machine, a hash may time out in the queue, which reveals nothing.
             503 => refused += 1,
             _ => {
                 limited(&answer);
@@ -113,7 +113,7 @@ async fn of_fifty_guesses_at_once_five_are_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_stops_for_an_hour_after_ten_failures_from_anywhere() {
+async fn an_account_is_locked_for_an_hour_after_ten_failures_from_any_address() {
     let (app, ada) = with_ada(Options::default()).await;
     for name in ["ada", "nobody"] {
         for number in 0..10 {
@@ -122,7 +122,7 @@ async fn an_account_stops_for_an_hour_after_ten_failures_from_anywhere() {
         }
         app.clock.advance(15 * MINUTE);
     }
-    // Of the account it is 25 minutes ago, of the other address not as long; and neither answer tells which is which.
+    // The account's failure was 25 minutes ago, that of the other address is newer; the responses do not reveal which.
     assert_eq!(limited(&ada.log_in("ada", PASSWORD).await), (60 - 1 - 40) * 60);
     assert_eq!(limited(&ada.log_in("nobody", PASSWORD).await), (60 - 1 - 15) * 60);
     app.clock.advance(19 * MINUTE - 1);
@@ -141,7 +141,7 @@ async fn a_success_clears_the_failures_of_its_account() {
         }
         ada.log_in("ada", PASSWORD).await.assert(200);
     }
-    // Ten that are spread over more than an hour are no stop.
+    // Ten failures spread over more than an hour cause no lockout.
     for number in 0..12 {
         app.stranger(&format!("203.0.9.{number}")).log_in("ada", "wrong").await.refused(401);
         app.clock.advance(7 * MINUTE);
@@ -169,7 +169,7 @@ async fn the_limits_are_settings() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_right_password_of_an_address_that_is_not_verified_counts_as_well() {
+async fn the_correct_password_of_an_unverified_address_counts_as_a_failure() {
     let (app, ada) = with_ada(Options::default()).await;
     app.stranger("198.51.100.9").register("bob").await.assert(202);
     for _ in 0..5 {
@@ -177,16 +177,16 @@ async fn the_right_password_of_an_address_that_is_not_verified_counts_as_well() 
     }
     assert_eq!(limited(&ada.log_in("bob", PASSWORD).await), 15 * 60);
     limited(&ada.log_in("ada", PASSWORD).await);
-    // It is a failure of the address that was given as well.
+    // It also counts for the client address.
     app.stranger("198.51.100.2").log_in("bob", PASSWORD).await.refused(403);
     assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name = 'login_account'").await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_one_network_256_wait_and_when_the_limit_is_reached_meanwhile_none_of_them_is_hashed() {
+async fn logins_queued_when_the_limit_is_reached_are_not_hashed() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up("ada").await;
-    // Whatever is compared with it is answered 500.
+    // A comparison with it causes a 500.
     assert_eq!(app.change("UPDATE accounts SET password_hash = 'damaged'", &[]).await, 1);
     let (state, address) = (app.state(), "2001:db8:1:2::1");
     let turns = std::thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1);
@@ -212,7 +212,7 @@ async fn of_one_network_256_wait_and_when_the_limit_is_reached_meanwhile_none_of
     drop(held);
     while let Some(guess) = guesses.join_next().await {
         let answer = guess.unwrap();
-        // On a machine that is busy with other tests, some may wait too long for their turn.
+        // On a busy machine, some may time out in the queue.
         if answer.status.as_u16() != 503 {
             limited(&answer);
         }
@@ -221,7 +221,7 @@ async fn of_one_network_256_wait_and_when_the_limit_is_reached_meanwhile_none_of
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_hash_is_a_failure_that_tells_nothing() {
+async fn a_damaged_hash_causes_a_500_that_reveals_nothing() {
     let (app, ada) = with_ada(Options::default()).await;
     for damaged in ["", "damaged", "$argon2id$v=19$m=4000000,t=2,p=1$YxcwPQx4Ho3F4ylo9e1B4w$XXubGoQ0VEPr54ut6ZBHJ2p2WDid+DfkO6oNb2jXJVA"] {
         app.change("UPDATE accounts SET password_hash = $1", &[damaged]).await;

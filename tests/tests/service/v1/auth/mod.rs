@@ -1,4 +1,4 @@
-//! `/v1/auth`: how users sign up and sign in.
+//! `/v1/auth`: authentication.
 
 mod challenge;
 mod challenge_verifier;

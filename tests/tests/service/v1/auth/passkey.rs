@@ -1,4 +1,4 @@
-//! Signing in with a passkey alone, which is both factors.
+//! Signing in with a passkey alone, which counts as both factors.
 
 use serde_json::{Value, json};
 use tests::second_factors::ORIGIN;
@@ -6,7 +6,7 @@ use tests::{Answer, Authenticator, Client, Lie, Options, TestApp};
 
 use crate::v1::mfa::{MINUTE, lies, limited, members};
 
-/// A challenge that was given out, and for what.
+/// An issued challenge, and its purpose.
 struct DayRange {
     client: Client,
     id: Value,
@@ -31,7 +31,7 @@ async fn sign_in(app: &TestApp, authenticator: &mut Authenticator) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_options_say_nothing_of_accounts() {
+async fn the_options_reveal_nothing_about_accounts() {
     let app = TestApp::spawn_with_passkeys().await;
     let before = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
     app.with_passkey("ada").await;
@@ -75,7 +75,7 @@ async fn a_passkey_signs_its_owner_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_in_forgives_the_failed_logins_of_the_account() {
+async fn a_sign_in_clears_the_accounts_failed_logins() {
     let app = TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_LOGIN_ADDRESS", "1000/1m")).await;
     let mut ada = app.with_passkey("ada").await;
     let guess = async || {
@@ -86,7 +86,7 @@ async fn a_sign_in_forgives_the_failed_logins_of_the_account() {
         guess().await.refused(401);
     }
     guess().await.refused(429);
-    // A passkey is not stopped by what was guessed, and one that is refused forgives nothing.
+    // Lockouts do not apply to passkeys, and a refused one does not clear failures.
     let asked = DayRange::new(&app).await;
     let other = DayRange::new(&app).await;
     asked.verify(&ada.authenticator.assert(&other.options)).await.refused(401);
@@ -96,7 +96,7 @@ async fn a_sign_in_forgives_the_failed_logins_of_the_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_lie_is_refused() {
+async fn every_forged_response_is_refused() {
     let app = TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_POSTS", "1000/10m")).await;
     let mut ada = app.with_passkey("ada").await;
     let bob = app.with_passkey("bob").await;
@@ -120,7 +120,7 @@ async fn every_lie_is_refused() {
         assert_eq!(answer.status, 401, "{lie:?}: {}", answer.text());
         answer.refused_with(401, None);
         let answer = asked.verify(&ada.authenticator.assert(&asked.options)).await;
-        assert_eq!(answer.status, 401, "it was tried once, {lie:?}: {}", answer.text());
+        assert_eq!(answer.status, 401, "the challenge was used, {lie:?}: {}", answer.text());
     }
     sign_in(&app, &mut ada.authenticator).await.assert(200);
 }
@@ -139,7 +139,7 @@ async fn a_challenge_is_used_once_within_five_minutes() {
     in_time.verify(&ada.authenticator.assert(&in_time.options)).await.assert(200);
     app.clock.advance(1);
     late.verify(&ada.authenticator.assert(&late.options)).await.refused_with(401, None);
-    // One for another purpose.
+    // A challenge for another purpose.
     let mut asked = DayRange::new(&app).await;
     asked.options["challenge"] = ada.step_up_options().await["challenge"].clone();
     asked.verify(&ada.authenticator.assert(&asked.options)).await.refused_with(401, None);
@@ -156,14 +156,14 @@ async fn a_challenge_is_used_once_within_five_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_registered_here_signs_nobody_in() {
+async fn an_unregistered_passkey_cannot_sign_in() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
-    // One that was made and never sent.
+    // A passkey that was created but never registered.
     let mut stranger = Authenticator::new(ORIGIN);
     stranger.register(&ada.registration_options().await);
     let unknown = sign_in(&app, &mut stranger).await.refused(401);
-    // One that was deleted, and one whose account was.
+    // A deleted passkey, and one of a deleted account.
     let id = ada.passkeys().await[0]["id"].as_str().unwrap().to_owned();
     let proof = ada.totp_proof();
     ada.session.delete_with(&format!("/v1/mfa/passkeys/{id}"), json!({ "stepUp": proof })).await.assert(200);
@@ -184,13 +184,13 @@ async fn invalid_bodies_are_refused() {
     post("/v1/auth/passkey/options", json!([])).await.refused(400);
     let refusal = post("/v1/auth/passkey/verify", json!({ "challengeId": "", "response": {} })).await.refused(400);
     assert_eq!(refusal, "challengeId: must not be empty");
-    // An object is an assertion, and this one failed.
+    // Any object is an assertion, and this one failed.
     let asked = DayRange::new(&app).await;
     asked.verify(&json!({ "id": "AAAA" })).await.refused_with(401, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_who_ask_too_much_are_told_to_wait() {
+async fn unauthenticated_requests_are_rate_limited() {
     let app = TestApp::spawn_among_strangers(Options::default().with_passkeys().with("LIMIT_POSTS", "3/10m")).await;
     let stranger = app.stranger("198.51.100.1");
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Registrations: what becomes an account, and what does not.
+//! Registrations: which become accounts.
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
@@ -12,7 +12,7 @@ const DAY: i64 = 24 * HOUR;
 
 const ANOTHER: &str = "quite another phrase for the gate";
 
-/// Registers an address with a password, and gives the token of its mail.
+/// Registers an address with a password, and returns the token in the mail.
 async fn registered(app: &TestApp, email: &str, password: &str) -> String {
     app.anonymous().post("/v1/auth/register", json!({ "email": email, "password": password })).await.assert(202);
     app.last_mail_to(email).await.token()
@@ -27,7 +27,7 @@ async fn resend(app: &TestApp, email: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_becomes_an_account_when_its_token_is_shown() {
+async fn a_registration_becomes_an_account_when_its_token_is_used() {
     let app = TestApp::spawn().await;
     let body =
         json!({ "email": "  Ada@Example.COM ", "password": PASSWORD, "name": "Ada Lovelace", "more": "ignored", "challengeToken": null });
@@ -43,13 +43,13 @@ async fn a_registration_becomes_an_account_when_its_token_is_shown() {
     let account = app.log_in("ada").await.get("/v1/account").await.assert(200)["account"].clone();
     assert_eq!((account["email"].as_str(), account["name"].as_str()), (Some("ada@example.com"), Some("Ada Lovelace")));
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE NOT is_decoy").await, 0);
-    // A token is used once.
+    // A token works once.
     let refusal = verify(&app, &mail.token()).await.refused(400);
     assert!(refusal.starts_with("token: "), "{refusal}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_with_an_account_is_answered_the_same_and_told_by_mail() {
+async fn an_address_with_an_account_gets_the_same_response_and_a_mail() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let register =
@@ -58,17 +58,17 @@ async fn an_address_with_an_account_is_answered_the_same_and_told_by_mail() {
     let (known, unknown) = (app.last_mail_to("ada@example.com").await, app.last_mail_to("bob@example.com").await);
     assert!(known.subject.contains("already have an account") && !known.source.contains("#token="), "{}", known.text);
     assert_ne!(known.subject, unknown.subject);
-    // Nothing has changed for the one who was there first, and who has registered is told the same.
+    // The earlier registrant notices no change, and the new one gets the same response.
     app.try_log_in("ada", ANOTHER).await.refused(403);
     app.try_log_in("bob", ANOTHER).await.refused(403);
     app.log_in("ada").await;
-    // Ada's own registration has become one, too.
+    // Ada's own registration was stored, too.
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations").await, 3);
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE is_decoy").await, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_several_registrations_the_one_whose_token_is_shown_counts() {
+async fn of_several_registrations_the_one_whose_token_is_used_wins() {
     let app = TestApp::spawn().await;
     let first = registered(&app, "ada@example.com", PASSWORD).await;
     let second = registered(&app, "ada@example.com", ANOTHER).await;
@@ -79,12 +79,12 @@ async fn of_several_registrations_the_one_whose_token_is_shown_counts() {
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE NOT is_decoy").await, 0);
     verify(&app, &second).await.refused(400);
     app.log_in("ada").await;
-    // As before: the second to register does not learn that the address has an account now.
+    // As before: the second registrant does not learn that the address has an account now.
     app.try_log_in("ada", ANOTHER).await.refused(403);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_tokens_shown_at_once_one_makes_the_account() {
+async fn of_two_tokens_used_concurrently_one_creates_the_account() {
     let app = TestApp::spawn().await;
     let first = registered(&app, "ada@example.com", PASSWORD).await;
     let second = registered(&app, "ada@example.com", ANOTHER).await;
@@ -102,7 +102,7 @@ async fn of_two_tokens_shown_at_once_one_makes_the_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_too_old_after_a_day_and_another_mail_brings_a_new_one() {
+async fn a_token_expires_after_a_day_and_another_mail_has_a_new_one() {
     let app = TestApp::spawn().await;
     let old = registered(&app, "ada@example.com", PASSWORD).await;
     let timely = registered(&app, "bob@example.com", PASSWORD).await;
@@ -119,7 +119,7 @@ async fn a_token_is_too_old_after_a_day_and_another_mail_brings_a_new_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_mail_is_about_the_newest_registration_and_voids_its_older_token() {
+async fn another_mail_is_for_the_newest_registration_and_invalidates_its_older_token() {
     let app = TestApp::spawn().await;
     let first = registered(&app, "ada@example.com", PASSWORD).await;
     let second = registered(&app, "ada@example.com", ANOTHER).await;
@@ -133,7 +133,7 @@ async fn another_mail_is_about_the_newest_registration_and_voids_its_older_token
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_learns_for_whom_another_mail_was_sent() {
+async fn resending_a_mail_reveals_nothing() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     registered(&app, "bob@example.com", PASSWORD).await;
@@ -146,7 +146,7 @@ async fn nobody_learns_for_whom_another_mail_was_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_waits_for_seven_days_and_is_forgotten() {
+async fn a_registration_is_deleted_after_seven_days() {
     let mut app = TestApp::spawn_with(Options::default().with("LIMIT_VERIFY_TOKEN", "30d")).await;
     let late = registered(&app, "ada@example.com", PASSWORD).await;
     let timely = registered(&app, "bob@example.com", PASSWORD).await;
@@ -158,15 +158,15 @@ async fn a_registration_waits_for_seven_days_and_is_forgotten() {
     verify(&app, &late).await.refused(400);
     resend(&app, "ada@example.com").await;
     assert_eq!(app.mails_to("ada@example.com").await.len(), 1);
-    // The job looks at its start.
+    // The job runs at startup.
     app.stop().await;
     app.start().await;
-    until("the registration is forgotten", async || (app.number("SELECT COUNT(*) FROM registrations").await == 0).then_some(())).await;
+    until("the registration is deleted", async || (app.number("SELECT COUNT(*) FROM registrations").await == 0).then_some(())).await;
     assert_eq!(app.number("SELECT COUNT(*) FROM accounts").await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_registration_is_closed_nobody_registers() {
+async fn closed_registration_refuses_everyone() {
     let app = TestApp::spawn_with(Options::default().with("REGISTRATION", "closed")).await;
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     for path in ["register", "verify-email", "resend-verification"] {
@@ -184,7 +184,7 @@ async fn where_registration_is_closed_nobody_registers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_registration_was_closed_meanwhile_what_waits_does_not_become_an_account() {
+async fn closing_registration_also_refuses_pending_registrations() {
     let mut app = TestApp::spawn().await;
     let token = registered(&app, "ada@example.com", PASSWORD).await;
     app.stop().await;
@@ -218,6 +218,6 @@ async fn neither_tokens_nor_passwords_are_stored() {
     for text in stored {
         assert!(!text.contains(&token) && !text.contains(&reset) && !text.contains(PASSWORD), "{text}");
         assert!(!text.contains("$argon2") || text.contains("$argon2id$v=19$m=19456,t=2,p=1$"), "{text}");
-        assert!(!(text.contains("mails") || text.contains("login")) || !text.contains('@'), "limits keep hashes of addresses: {text}");
+        assert!(!(text.contains("mails") || text.contains("login")) || !text.contains('@'), "limits store hashes of addresses: {text}");
     }
 }

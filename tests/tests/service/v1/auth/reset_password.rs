@@ -1,4 +1,4 @@
-//! Passwords that were forgotten.
+//! Password resets.
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
@@ -13,12 +13,12 @@ async fn forget(app: &TestApp, email: &str) -> Value {
     app.anonymous().post("/v1/auth/forgot-password", json!({ "email": email })).await.assert(202)
 }
 
-/// Asks for a reset of `<name>@example.com` and gives the token of its mail.
+/// Requests a reset for `<name>@example.com` and returns the token in the mail.
 async fn token(app: &TestApp, name: &str) -> String {
     let email = format!("{name}@example.com");
     forget(app, &email).await;
     let mails = app.mails_to(&email).await;
-    // A warning of what came before may be written after it.
+    // A warning about earlier events may be sent after it.
     let mail = mails.iter().rfind(|mail| mail.text.contains("#token=")).expect("a mail with a token");
     assert!(mail.link().starts_with(&format!("{}/dashboard/reset-password#token=", app.base)), "{}", mail.link());
     mail.token()
@@ -29,7 +29,7 @@ async fn reset(app: &TestApp, token: &str, password: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_ends_every_login_and_leaves_the_keys_of_which_it_tells() {
+async fn a_reset_revokes_every_session_and_lists_the_remaining_keys() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     let sessions = [
@@ -56,7 +56,7 @@ async fn a_reset_ends_every_login_and_leaves_the_keys_of_which_it_tells() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_used_once_and_closes_the_others() {
+async fn a_token_works_once_and_invalidates_the_others() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     app.clock.advance(HOUR);
@@ -71,7 +71,7 @@ async fn a_token_is_used_once_and_closes_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_resets_at_once_one_counts() {
+async fn of_concurrent_resets_one_succeeds() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     app.clock.advance(HOUR);
@@ -92,7 +92,7 @@ async fn of_resets_at_once_one_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_too_old_after_an_hour_and_is_forgotten() {
+async fn a_token_expires_after_an_hour_and_is_deleted() {
     let mut app = TestApp::spawn().await;
     app.register("ada").await;
     let (old, timely) = (token(&app, "ada").await, token(&app, "ada").await);
@@ -103,11 +103,11 @@ async fn a_token_is_too_old_after_an_hour_and_is_forgotten() {
     app.log_in("ada").await;
     app.stop().await;
     app.start().await;
-    until("the resets are forgotten", async || (app.number("SELECT COUNT(*) FROM password_resets").await == 0).then_some(())).await;
+    until("the resets are deleted", async || (app.number("SELECT COUNT(*) FROM password_resets").await == 0).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_password_leaves_the_token() {
+async fn a_refused_password_keeps_the_token_valid() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let token = token(&app, "ada").await;
@@ -122,20 +122,20 @@ async fn a_refused_password_leaves_the_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_learns_whether_there_is_an_account() {
+async fn the_response_does_not_reveal_whether_an_account_exists() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     app.anonymous().post("/v1/auth/register", json!({ "email": "bob@example.com", "password": PASSWORD })).await.assert(202);
     let answers = [forget(&app, "ADA@example.com ").await, forget(&app, "bob@example.com").await, forget(&app, "nobody@example.com").await];
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
-    // A registration that waits has no password to be reset.
+    // A pending registration has no password to reset.
     for (email, mails) in [("ada@example.com", 2), ("bob@example.com", 1), ("nobody@example.com", 0)] {
         assert_eq!(app.mails_to(email).await.len(), mails, "{email}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_forgives_the_failed_logins_of_its_account() {
+async fn a_reset_clears_the_accounts_failed_logins() {
     let app = TestApp::spawn_among_strangers(tests::Options::default()).await;
     app.register("ada").await;
     for number in 0..10 {

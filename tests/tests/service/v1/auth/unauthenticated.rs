@@ -1,4 +1,4 @@
-//! Unauthenticated requests other than logins: how many are allowed, and in which form.
+//! Unauthenticated requests other than logins: validation and rate limits.
 
 use control::testing::credentials::{Count, Limit, Subject};
 use reqwest::Method;
@@ -11,7 +11,7 @@ use crate::v1::members;
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 
-/// Every operation without a credential, with a body that it takes (or refuses only because its token is not known).
+/// Every unauthenticated operation, with a body that it accepts (or refuses only for an unknown token).
 fn operations() -> [(&'static str, Value, u16); 6] {
     let (email, token) = ("ada@example.com", "A".repeat(43));
     [
@@ -24,7 +24,7 @@ fn operations() -> [(&'static str, Value, u16); 6] {
     ]
 }
 
-/// Expects a refusal by a limit other than login's.
+/// Expects a refusal by a limit other than that of logins.
 #[track_caller]
 fn limited(answer: &Answer) -> u64 {
     answer.refused(429);
@@ -33,7 +33,7 @@ fn limited(answer: &Answer) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_is_named_at_once() {
+async fn every_invalid_member_is_named_at_once() {
     let app = TestApp::spawn().await;
     for (path, sound, _) in operations() {
         let needed: Vec<String> = members(&sound)
@@ -47,7 +47,7 @@ async fn every_bad_member_is_named_at_once() {
             for name in names {
                 assert!(refusal.contains(&format!("{name}: ")), "{path} {body}: {refusal}");
             }
-            assert!(!refusal.contains("confidential"), "a refusal carries no values: {refusal}");
+            assert!(!refusal.contains("confidential"), "a refusal does not echo values: {refusal}");
         };
         named(json!({}), &needed).await;
         let all: Vec<String> = members(&sound).into_iter().map(str::to_owned).collect();
@@ -62,11 +62,11 @@ async fn every_bad_member_is_named_at_once() {
         let long: Value = all.iter().map(|name| (name.clone(), json!("confidential".repeat(190)))).collect();
         named(long, &all).await;
     }
-    assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name <> 'posts'").await, 0, "they count only for themselves");
+    assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name <> 'posts'").await, 0, "they count only toward the post limit");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn odd_values_have_the_stated_status_and_are_never_a_failure() {
+async fn unusual_values_get_the_expected_status_and_never_a_500() {
     let generous = ["REGISTER", "MAIL_REQUESTS", "POSTS", "LOGIN_ADDRESS", "LOGIN_STOP"];
     let options = generous.iter().fold(Options::default(), |options, name| options.with(&format!("LIMIT_{name}"), "10000/1h"));
     let app = TestApp::spawn_with(options).await;
@@ -108,7 +108,7 @@ async fn odd_values_have_the_stated_status_and_are_never_a_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn malformed_json_is_refused_as_everywhere() {
+async fn malformed_json_is_refused() {
     let app = TestApp::spawn().await;
     let client = app.anonymous();
     for (path, sound, _) in operations() {
@@ -123,7 +123,7 @@ async fn malformed_json_is_refused_as_everywhere() {
         send("text/plain", text.clone().into_bytes()).await.refused(415);
     }
     assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts").await, 0);
-    // As large as it may be, and with members that nobody knows.
+    // The maximum size, and with unknown members.
     for (path, mut sound, status) in operations() {
         sound["more"] = json!("x");
         let text = sound.to_string();
@@ -133,7 +133,7 @@ async fn malformed_json_is_refused_as_everywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_of_another_kind_are_not_known() {
+async fn tokens_of_another_kind_are_unknown() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     app.anonymous().post("/v1/auth/register", json!({ "email": "bob@example.com", "password": PASSWORD })).await.assert(202);
@@ -153,7 +153,7 @@ async fn tokens_of_another_kind_are_not_known() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_registers_ten_times_an_hour() {
+async fn an_address_can_register_ten_times_an_hour() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let stranger = app.stranger("198.51.100.1");
     for number in 0..10 {
@@ -168,7 +168,7 @@ async fn an_address_registers_ten_times_an_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_asks_for_five_mails_an_hour() {
+async fn an_address_can_request_five_mails_an_hour() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let stranger = app.stranger("198.51.100.1");
     for number in 0..5 {
@@ -183,7 +183,7 @@ async fn an_address_asks_for_five_mails_an_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_e_mail_address_is_sent_three_mails_of_a_kind_an_hour_and_nobody_learns_that_there_are_no_more() {
+async fn an_email_address_gets_three_mails_of_a_kind_an_hour_and_the_limit_is_not_revealed() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let from = |number: usize| app.stranger(&format!("203.0.113.{number}"));
     let told = from(1).register("ada").await.assert(202);
@@ -194,11 +194,11 @@ async fn an_e_mail_address_is_sent_three_mails_of_a_kind_an_hour_and_nobody_lear
     assert_eq!(from(5).register("ADA").await.assert(202), told);
     from(6).forget("ada").await.assert(202);
     assert_eq!(app.mails_to("ada@example.com").await.len(), 3);
-    // A registration without a mail is stored all the same, and the link that was sent last still works.
+    // A registration without a mail is still stored, and the last link still works.
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations").await, 3);
     let token = app.last_mail_to("ada@example.com").await.token();
     from(7).post("/v1/auth/verify-email", json!({ "token": token })).await.assert(200);
-    // Resets have a budget of their own. One was requested without effect.
+    // Resets have a separate limit, which counts the request without an account.
     for (number, mails) in [(8, 4), (9, 5), (10, 5)] {
         from(number).forget("ada").await.assert(202);
         assert_eq!(app.mails_to("ada@example.com").await.len(), mails);
@@ -209,7 +209,7 @@ async fn an_e_mail_address_is_sent_three_mails_of_a_kind_an_hour_and_nobody_lear
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_shows_sixty_tokens_in_ten_minutes() {
+async fn an_address_can_submit_sixty_tokens_in_ten_minutes() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let stranger = app.stranger("198.51.100.1");
     for number in 0..30 {
@@ -250,7 +250,7 @@ async fn a_new_password_must_be_long_enough_and_hard_to_guess() {
     register(&"long ".repeat(201)).await.refused(400);
     let refusal = stranger.post("/v1/auth/register", json!({ "email": "ada", "password": "passwordpassword" })).await.refused(400);
     assert!(refusal.contains("email: ") && refusal.contains("password: "), "{refusal}");
-    // They have not counted as registrations, and need no particular characters.
+    // They did not count as registrations, and there are no required characters.
     let thousand: String = "correct horse battery staple ".repeat(35).chars().take(1_000).collect();
     for strong in ["kv7#qLm2!xZp", "zwölf boxkämpfer", "correcthorseofmybattery", thousand.as_str()] {
         register(strong).await.assert(202);
@@ -258,7 +258,7 @@ async fn a_new_password_must_be_long_enough_and_hard_to_guess() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_has_sixty_passwords_judged_in_ten_minutes() {
+async fn an_address_can_have_sixty_passwords_rated_in_ten_minutes() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let stranger = app.stranger("198.51.100.1");
     let weak = json!({ "email": "ada@example.com", "password": "passwordpassword" });
@@ -273,12 +273,12 @@ async fn an_address_has_sixty_passwords_judged_in_ten_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_may_not_register_has_no_password_judged() {
+async fn a_refused_registration_rates_no_password() {
     let app = TestApp::spawn_among_strangers(Options::default().with("LIMIT_REGISTER", "1/1h")).await;
     let stranger = app.stranger("198.51.100.1");
     stranger.register("ada").await.assert(202);
     let counted = app.texts("SELECT times FROM limit_counts WHERE name = 'posts'", &[]).await;
-    // Judged, it would be refused with 400.
+    // If it were rated, it would be refused with 400.
     let weak = json!({ "email": "bob@example.com", "password": "passwordpassword" });
     assert_eq!(limited(&stranger.post("/v1/auth/register", weak).await), 3_600);
     let refusal = stranger.post("/v1/auth/register", json!({ "email": "bob", "password": "passwordpassword" })).await.refused(400);
@@ -287,7 +287,7 @@ async fn whoever_may_not_register_has_no_password_judged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_made_to_be_hard_to_judge_is_judged_in_time_for_the_others() {
+async fn a_password_that_is_expensive_to_rate_does_not_block_others() {
     let app = TestApp::spawn().await;
     let every: String = "4@8({[<369 1!|70$5+7%2zx".chars().cycle().take(1_000).collect();
     let name: String = "4@8 d3f 6hi ".chars().cycle().take(255).collect();
@@ -296,7 +296,7 @@ async fn a_password_made_to_be_hard_to_judge_is_judged_in_time_for_the_others() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_without_effect_do_not_use_up_anybodys_mails() {
+async fn requests_without_effect_do_not_count_toward_mail_limits() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up("ada").await;
     app.stranger("203.0.113.200").register("bob").await.assert(202);
@@ -316,7 +316,7 @@ async fn requests_without_effect_do_not_use_up_anybodys_mails() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_keeps_what_was_counted() {
+async fn counts_survive_a_restart() {
     let limits =
         [("LIMIT_REGISTER", "1/1h"), ("LIMIT_MAIL_REQUESTS", "1/1h"), ("LIMIT_REGISTRATION_MAILS", "1/1h"), ("LIMIT_POSTS", "2/1h")];
     let options = limits.iter().fold(Options::default(), |options, (name, value)| options.with(name, *value));
@@ -337,12 +337,12 @@ async fn a_restart_keeps_what_was_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_over_the_limit_is_refused_without_a_write() {
+async fn rate_limited_requests_are_refused_without_a_write() {
     let app = TestApp::spawn_among_strangers(Options::default().with("LIMIT_POSTS", "1/1h").with("LIMIT_MAIL_REQUESTS", "1/1h")).await;
     let stranger = app.stranger("198.51.100.1");
     stranger.post("/v1/auth/verify-email", json!({ "token": "token" })).await.refused(400);
     stranger.forget("ada").await.assert(202);
-    // On SQLite this is the only writer, on PostgreSQL it holds the rows.
+    // On SQLite this is the only writer, on PostgreSQL it locks the rows.
     let (state, subject) = (app.state(), Subject::address("198.51.100.1".parse().unwrap()));
     let mut tx = state.db.write().await.unwrap();
     for limit in [Limit::Posts, Limit::MailRequests] {

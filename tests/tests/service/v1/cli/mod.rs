@@ -1,4 +1,4 @@
-//! `/v1/cli`: what an account decides about CLIs, and which it has authorized. The ceremonies are `/v1/auth/cli`.
+//! `/v1/cli`: deciding CLI requests and managing authorized devices. The flows themselves are `/v1/auth/cli`.
 
 mod authorizations;
 mod devices;

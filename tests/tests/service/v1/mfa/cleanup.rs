@@ -1,4 +1,4 @@
-//! What second factors leave open does not stay for ever.
+//! Cleanup of expired second-factor data.
 
 use serde_json::json;
 use tests::TestApp;
@@ -9,7 +9,7 @@ use crate::v1::mfa::MINUTE;
 const ROWS: &str = "SELECT (SELECT COUNT(*) FROM pending_logins) + (SELECT COUNT(*) FROM passkey_challenges) + (SELECT COUNT(*) FROM authenticator_setups)";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_over_is_removed_and_what_is_in_force_stays() {
+async fn expired_rows_are_deleted_and_valid_ones_are_kept() {
     let mut app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     ada.set_up_totp().await;
@@ -27,7 +27,7 @@ async fn what_is_over_is_removed_and_what_is_in_force_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_one_account_a_hundred_logins_wait_at_most() {
+async fn an_account_has_at_most_a_hundred_pending_logins() {
     let app = TestApp::spawn().await;
     let ada = app.with_totp("ada").await;
     let first = app.pend("ada").await;

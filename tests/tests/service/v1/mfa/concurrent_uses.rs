@@ -1,4 +1,4 @@
-//! Many at once: of whatever can be used once, one use wins.
+//! Concurrent uses of single-use values: one succeeds.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,13 +10,13 @@ use crate::v1::mfa::{limited, needs_step_up};
 
 const MANY: usize = 50;
 
-/// A server on which limits do not decide.
+/// A server whose limits are not reached.
 async fn app() -> TestApp {
     let options = Options::default().with_passkeys();
     TestApp::spawn_with(options.with("LIMIT_MFA_ATTEMPTS", "10000/15m").with("LIMIT_POSTS", "10000/10m")).await
 }
 
-/// Sends all of these at once, and gives the answers.
+/// Sends all of these concurrently, and returns the responses.
 async fn at_once(questions: Vec<(Client, Method, String, Value)>) -> Vec<Answer> {
     let mut under_way = JoinSet::new();
     for (client, method, path, body) in questions {
@@ -29,7 +29,7 @@ fn posts(client: &Client, path: &str, bodies: impl IntoIterator<Item = Value>) -
     bodies.into_iter().map(|body| (client.clone(), Method::POST, path.to_owned(), body)).collect()
 }
 
-/// Expects one success, and gives it; the others were refused with one of these statuses.
+/// Expects one success, and returns it; the others must have one of these statuses.
 #[track_caller]
 fn one_wins(answers: &[Answer], others: &[u16]) -> Value {
     let winners: Vec<_> = answers.iter().filter(|answer| answer.status.is_success()).collect();
@@ -43,7 +43,7 @@ async fn sessions(app: &TestApp) -> i64 {
     app.number("SELECT COUNT(*) FROM access_keys WHERE is_session").await
 }
 
-/// One after the other: hashes that wait too long for their turn would be refused.
+/// Sequentially, since hashes that wait too long would be refused.
 async fn pend_many(app: &TestApp, name: &str) -> Vec<Pending> {
     let mut pending = Vec::new();
     for _ in 0..MANY {
@@ -53,7 +53,7 @@ async fn pend_many(app: &TestApp, name: &str) -> Vec<Pending> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_uses_of_a_pending_login_one_wins() {
+async fn of_fifty_concurrent_uses_of_a_pending_login_one_succeeds() {
     let app = app().await;
     let mut ada = app.with_both("ada").await;
     let (client, before) = (app.anonymous(), sessions(&app).await);
@@ -79,13 +79,13 @@ async fn of_fifty_uses_of_a_pending_login_one_wins() {
         app.client_of(&session).get("/v1/authenticated").await.assert(200);
     }
     assert_eq!(sessions(&app).await - before, 4);
-    // Of the recovery codes one was used for the second, and perhaps one for the last.
+    // One of the recovery codes was used for the second, and perhaps one for the last.
     let left = ada.mfa().await["recoveryCodesRemaining"].as_i64().unwrap();
     assert!((8..=9).contains(&left), "{left}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_logins_with_one_recovery_code_one_wins() {
+async fn of_fifty_concurrent_logins_with_one_recovery_code_one_succeeds() {
     let app = app().await;
     let ada = app.with_totp("ada").await;
     let pendings = pend_many(&app, "ada").await;
@@ -97,7 +97,7 @@ async fn of_fifty_logins_with_one_recovery_code_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_logins_with_the_code_of_one_step_one_wins() {
+async fn of_fifty_concurrent_logins_with_one_totp_code_one_succeeds() {
     let app = app().await;
     let ada = app.with_totp("ada").await;
     let pendings = pend_many(&app, "ada").await;
@@ -108,7 +108,7 @@ async fn of_fifty_logins_with_the_code_of_one_step_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_uses_of_one_proof_one_wins() {
+async fn of_fifty_concurrent_uses_of_one_proof_one_succeeds() {
     let app = app().await;
     let mut ada = app.with_both("ada").await;
     let proofs = [ada.totp_proof(), ada.passkey_proof().await];
@@ -116,7 +116,7 @@ async fn of_fifty_uses_of_one_proof_one_wins() {
         let bodies = (0..MANY).map(|_| json!({ "stepUp": proof }));
         one_wins(&at_once(posts(&ada.session, "/v1/mfa/recovery-codes", bodies)).await, &[403]);
     }
-    // One code for a login and for a proof, at once.
+    // One code for a login and a proof concurrently.
     let pending = app.pend("ada").await;
     let code = ada.code();
     let questions = [
@@ -127,7 +127,7 @@ async fn of_fifty_uses_of_one_proof_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_first_factors_one_shows_recovery_codes() {
+async fn of_fifty_concurrent_first_factors_one_shows_recovery_codes() {
     let app = app().await;
     let mut ada = app.without_factor("ada").await;
     let options = ada.registration_options().await;
@@ -142,11 +142,11 @@ async fn of_fifty_first_factors_one_shows_recovery_codes() {
     assert_eq!(answer["recoveryCodes"].as_array().unwrap().len(), 10);
     let mfa = ada.mfa().await;
     assert_eq!((&mfa["mfaEnabled"], &mfa["recoveryCodesRemaining"]), (&json!(true), &json!(10)));
-    assert_eq!(mfa["methods"].as_array().unwrap().len(), 2, "the one factor and the codes: {mfa}");
+    assert_eq!(mfa["methods"].as_array().unwrap().len(), 2, "one factor and its codes: {mfa}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_answers_to_one_passwordless_challenge_one_wins() {
+async fn of_fifty_concurrent_responses_to_one_passwordless_challenge_one_succeeds() {
     let app = app().await;
     let mut ada = app.with_passkey("ada").await;
     let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
@@ -158,10 +158,10 @@ async fn of_fifty_answers_to_one_passwordless_challenge_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_challenges_with_one_count_of_a_passkey_one_wins() {
+async fn of_fifty_concurrent_assertions_with_one_signature_count_one_succeeds() {
     let app = app().await;
     let mut ada = app.with_passkey("ada").await;
-    // Copies of one authenticator. All have the same count when they sign.
+    // Copies of one authenticator, which all sign with the same counter.
     let mut bodies = Vec::new();
     for _ in 0..MANY {
         let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
@@ -176,7 +176,7 @@ async fn of_fifty_challenges_with_one_count_of_a_passkey_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_removals_each_proven_by_the_other_factor_one_wins() {
+async fn of_two_concurrent_removals_proven_by_the_other_factor_one_succeeds() {
     let app = app().await;
     let mut ada = app.with_both("ada").await;
     let id = ada.passkeys().await[0]["id"].as_str().unwrap().to_owned();
@@ -186,7 +186,7 @@ async fn of_two_removals_each_proven_by_the_other_factor_one_wins() {
         (ada.session.clone(), Method::DELETE, format!("/v1/mfa/passkeys/{id}"), json!({ "stepUp": totp })),
     ];
     let answers = at_once(questions).await;
-    // The second caller has shown what the first has removed.
+    // The second removal used the factor that the first has removed.
     assert_eq!(one_wins(&answers, &[403])["mfaEnabled"], true);
     answers.iter().filter(|answer| answer.status == 403).for_each(needs_step_up);
     let mfa = ada.mfa().await;
@@ -197,7 +197,7 @@ async fn of_two_removals_each_proven_by_the_other_factor_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_wrong_attempts_at_once_ten_are_told_so() {
+async fn ten_of_fifty_concurrent_wrong_attempts_are_checked() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_POSTS", "10000/10m")).await;
     let ada: Holder = app.with_totp("ada").await;
     let wrong = json!({ "type": "totp", "code": ada.wrong_code() });
@@ -210,15 +210,15 @@ async fn of_fifty_wrong_attempts_at_once_ten_are_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_wrong_attempts_at_one_pending_login_five_count() {
+async fn five_of_fifty_concurrent_wrong_attempts_at_a_pending_login_count() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_POSTS", "10000/10m")).await;
     let ada = app.with_totp("ada").await;
     let pending = app.pend("ada").await;
     let wrong = json!({ "pendingToken": pending.token, "code": ada.wrong_code() });
     let answers = at_once(posts(&app.anonymous(), "/v1/auth/mfa/totp", (0..MANY).map(|_| wrong.clone()))).await;
-    assert!(answers.iter().all(|answer| answer.status == 401), "the sixth finds nothing");
+    assert!(answers.iter().all(|answer| answer.status == 401), "the sixth is refused");
     pending.totp(&ada.code()).await.refused(401);
-    // Five of the account's ten are left.
+    // Five of the account's ten attempts are left.
     let next = app.pend("ada").await;
     for _ in 0..4 {
         next.totp(&ada.wrong_code()).await.refused(401);

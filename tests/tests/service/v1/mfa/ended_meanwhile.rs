@@ -1,10 +1,10 @@
-//! What ends while it asks for a challenge of a passkey: the session, or the login that waits.
+//! A session or pending login that is deleted while it requests a passkey challenge.
 
 use serde_json::json;
 use tests::TestApp;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_ends_while_it_asks_is_told_so() {
+async fn a_session_revoked_during_its_request_is_refused() {
     let app = TestApp::spawn_with_passkeys().await;
     let ada = app.with_both("ada").await;
     app.whenever("BEFORE INSERT ON passkey_challenges FOR EACH ROW", "DELETE FROM access_keys;").await;
@@ -16,7 +16,7 @@ async fn a_session_that_ends_while_it_asks_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_that_ends_while_it_asks_is_told_what_one_that_has_ended_is() {
+async fn a_pending_login_deleted_during_its_request_is_refused() {
     let app = TestApp::spawn_with_passkeys().await;
     let ada = app.with_both("ada").await;
     let (used, pending) = (app.pend("ada").await, app.pend("ada").await);

@@ -1,4 +1,5 @@
-//! The same ceremonies with another implementation (fido2): it judges our options and our soft authenticator, and its client's responses are taken here.
+//! Interoperability with another implementation (fido2): it checks our options and our soft authenticator, and our server accepts its client's
+//! responses.
 
 use serde_json::json;
 use tests::fido2::Fido2;
@@ -6,7 +7,7 @@ use tests::second_factors::ORIGIN;
 use tests::{Lie, TestApp};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_client_registers_logs_in_steps_up_and_signs_in() {
+async fn the_fido2_client_works_with_our_server() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut fido2 = Fido2::start(ORIGIN);
     let ada = app.without_factor("ada").await;
@@ -23,21 +24,21 @@ async fn its_client_registers_logs_in_steps_up_and_signs_in() {
     let body = json!({ "challengeId": asked["challengeId"], "response": fido2.get(&asked["options"]).await });
     app.anonymous().post("/v1/auth/passkey/verify", body).await.assert(200);
 
-    // It makes no second passkey where the first one is.
+    // It refuses to create a second passkey on the same authenticator.
     let refused = fido2.ask(json!({ "do": "create", "options": ada.registration_options().await })).await;
     assert!(refused["refused"].as_str().unwrap().contains("CREDENTIAL_EXCLUDED"), "{refused}");
 
     let proof = json!({ "type": "passkey", "response": fido2.get(&ada.step_up_options().await).await });
     ada.session.post("/v1/mfa/recovery-codes", json!({ "stepUp": proof })).await.assert(200);
 
-    // Nor does it answer a page of another origin.
+    // It does not respond to a page of another origin.
     let mut evil = Fido2::start("https://evil.example.com");
     let refused = evil.ask(json!({ "do": "create", "options": ada.registration_options().await })).await;
     assert!(refused["refused"].is_string(), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_server_takes_what_ours_takes() {
+async fn the_fido2_server_accepts_the_same_responses() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut fido2 = Fido2::start(ORIGIN);
     let mut ada = app.without_factor("ada").await;
@@ -59,7 +60,7 @@ async fn its_server_takes_what_ours_takes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_server_sees_through_the_same_lies() {
+async fn the_fido2_server_refuses_the_same_forgeries() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut fido2 = Fido2::start(ORIGIN);
     let mut ada = app.without_factor("ada").await;

@@ -1,4 +1,4 @@
-//! How often somebody may fail with second factors, whichever they are.
+//! Limits for failed second factors of all kinds.
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
@@ -7,7 +7,7 @@ use tests::{Answer, Authenticator, Holder, Lie, Options, TestApp};
 
 use crate::v1::mfa::{MINUTE, limited, needs_step_up};
 
-/// One failure of each kind in turn; the answer to it.
+/// A failure, with the kinds in turn; returns the response.
 async fn fail(app: &TestApp, ada: &mut Holder, number: usize) -> Answer {
     match number % 5 {
         0 => app.pend("ada").await.totp(&ada.wrong_code()).await,
@@ -26,7 +26,7 @@ async fn fail(app: &TestApp, ada: &mut Holder, number: usize) -> Answer {
     }
 }
 
-/// Everything that tries a factor, rightly; the answers.
+/// Every operation that checks a factor, with a correct one; returns the responses.
 async fn try_all(app: &TestApp, ada: &mut Holder) -> Vec<(&'static str, Answer)> {
     let step_up = json!({ "type": "totp", "code": ada.code() });
     let passkey = ada.passkey_proof().await;
@@ -56,7 +56,7 @@ async fn try_all(app: &TestApp, ada: &mut Holder) -> Vec<(&'static str, Answer)>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_ten_failures_in_fifteen_minutes_of_all_kinds_together() {
+async fn an_account_is_limited_to_ten_failures_of_all_kinds_in_fifteen_minutes() {
     let mut app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     let bob = app.with_totp("bob").await;
@@ -70,12 +70,12 @@ async fn an_account_has_ten_failures_in_fifteen_minutes_of_all_kinds_together() 
         assert_eq!(answer.status, 429, "{what}: {}", answer.text());
         limited(&answer);
     }
-    // A passkey alone is not stopped: anyone who has seen its id could keep its owner out.
+    // Signing in with a passkey alone is not limited: otherwise anyone who knows its ID could lock out the owner.
     let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
     let body = json!({ "challengeId": asked["challengeId"], "response": ada.authenticator.assert(&asked["options"]) });
     app.anonymous().post("/v1/auth/passkey/verify", body).await.assert(200);
     limited(&app.pend("ada").await.totp(&ada.code()).await);
-    // Neither a restart nor time forgets before the first of them is fifteen minutes ago; somebody else is not kept.
+    // Counts survive a restart and expire only fifteen minutes after the first; other accounts are unaffected.
     app.pend("bob").await.totp(&bob.code()).await.assert(200);
     app.stop().await;
     app.start().await;
@@ -84,13 +84,13 @@ async fn an_account_has_ten_failures_in_fifteen_minutes_of_all_kinds_together() 
     assert_eq!(limited(&pending.recovery(&ada.codes[0]).await), 1);
     app.clock.advance(1_000);
     pending.recovery(&ada.codes[0]).await.assert(200);
-    // One has left the window, and one may come.
+    // One has left the window, so one attempt is allowed.
     app.pend("ada").await.totp(&ada.wrong_code()).await.refused(401);
     limited(&app.pend("ada").await.recovery(&ada.codes[1]).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_refused_by_the_limit_counts_no_more_and_uses_nothing_up() {
+async fn rate_limited_attempts_are_not_counted_and_consume_nothing() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MFA_ATTEMPTS", "2/1m")).await;
     let ada = app.with_totp("ada").await;
     for _ in 0..2 {
@@ -101,13 +101,13 @@ async fn what_was_refused_by_the_limit_counts_no_more_and_uses_nothing_up() {
         assert_eq!(limited(&pending.recovery(&ada.codes[0]).await), 60);
     }
     app.clock.advance(MINUTE);
-    // Neither the code nor the pending login is gone.
+    // Neither the code nor the pending login was consumed.
     pending.totp(&ada.wrong_code()).await.refused(401);
     pending.recovery(&ada.codes[0]).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_code_of_a_setup_counts_as_well() {
+async fn a_wrong_code_in_a_setup_also_counts() {
     let app = TestApp::spawn().await;
     let dan = app.without_factor("dan").await;
     let totp = dan.set_up_totp().await;
@@ -125,7 +125,7 @@ async fn a_wrong_code_of_a_setup_counts_as_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_success_forgives_no_failure() {
+async fn a_success_does_not_clear_failures() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MFA_ATTEMPTS", "3/15m")).await;
     let ada = app.with_totp("ada").await;
     for _ in 0..3 {
@@ -136,7 +136,7 @@ async fn a_success_forgives_no_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_without_a_factor_is_no_attempt() {
+async fn a_request_without_a_factor_is_not_an_attempt() {
     let app = TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_MFA_ATTEMPTS", "1/15m")).await;
     let ada = app.with_both("ada").await;
     for _ in 0..3 {
@@ -163,9 +163,9 @@ async fn failures_with_second_factors_do_not_count_as_failed_passwords() {
     for _ in 0..10 {
         app.pend("ada").await.totp(&ada.wrong_code()).await.refused(401);
     }
-    // A login still gets as far as the second factor, whose count is its own.
+    // A login still reaches the second factor, which has its own count.
     limited(&app.pend("ada").await.totp(&ada.code()).await);
-    // And ten wrong passwords stop the account before it.
+    // Ten wrong passwords lock the account before that.
     for number in 0..10 {
         app.stranger(&format!("203.0.113.{number}")).log_in("ada", "wrong").await.refused(401);
     }
@@ -173,7 +173,7 @@ async fn failures_with_second_factors_do_not_count_as_failed_passwords() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_logins_are_forgiven_by_a_whole_login_and_not_by_a_password_alone() {
+async fn only_a_completed_login_clears_failed_logins() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let ada = app.with_totp("ada").await;
     let fail = async |round: usize, times: usize| {
@@ -190,7 +190,7 @@ async fn failed_logins_are_forgiven_by_a_whole_login_and_not_by_a_password_alone
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_right_password_beside_a_refused_proof_forgives_no_failed_login() {
+async fn a_correct_password_with_a_refused_proof_does_not_clear_failed_logins() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let mut round = 0;
     let mut fail = async |name: &str, times: usize| {
@@ -213,7 +213,7 @@ async fn a_right_password_beside_a_refused_proof_forgives_no_failed_login() {
         fail(name, 1).await;
         limited(&app.stranger("198.51.100.1").log_in(name, PASSWORD).await);
     }
-    // Where there is no second factor the password is all there is to show.
+    // Without a second factor the password alone is sufficient.
     let dan = app.without_factor("dan").await;
     fail("dan", 9).await;
     let body = json!({ "currentPassword": PASSWORD, "password": "quite another passphrase of his" });
@@ -223,7 +223,7 @@ async fn a_right_password_beside_a_refused_proof_forgives_no_failed_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_with_made_up_tokens_are_told_to_wait() {
+async fn requests_with_invented_tokens_are_rate_limited() {
     let app = TestApp::spawn_among_strangers(Options::default().with_passkeys().with("LIMIT_POSTS", "4/10m")).await;
     let stranger = app.stranger("198.51.100.1");
     let token = format!("svc_pl_{}", "A".repeat(43));

@@ -1,4 +1,4 @@
-//! What the program writes down of second factors: a counter that went back, and never what somebody could use.
+//! The program's log about second factors: a decreasing counter, and never secrets.
 
 use serde_json::json;
 use tests::people::{PASSWORD, login};
@@ -20,7 +20,7 @@ async fn sign_in(client: &Client, authenticator: &mut Authenticator, lie: Option
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_counter_that_went_back_is_logged_and_nothing_secret_is_whatever_is_asked_for() {
+async fn a_decreasing_counter_is_logged_and_secrets_are_not_at_any_level() {
     let mut app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     let passkey = ada.passkeys().await[0]["id"].as_str().unwrap().to_owned();

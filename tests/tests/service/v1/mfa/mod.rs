@@ -31,13 +31,13 @@ fn texts(value: &Value) -> Vec<&str> {
     value.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
 }
 
-/// Expects a refusal for want of a fresh proof.
+/// Expects a refusal that requires a fresh proof.
 #[track_caller]
 pub(crate) fn needs_step_up(answer: &Answer) {
     answer.refused_with(403, Some("step_up_required"));
 }
 
-/// Expects a refusal by the limit on attempts, and gives the seconds it names.
+/// Expects a refusal by the limit on attempts, and returns its seconds.
 #[track_caller]
 pub(crate) fn limited(answer: &Answer) -> u64 {
     answer.refused_with(429, None);
@@ -49,7 +49,7 @@ pub(crate) fn limited(answer: &Answer) -> u64 {
     seconds
 }
 
-/// Every lie that either ceremony must see through.
+/// Every forgery that both registration and assertion must detect.
 pub(crate) fn lies() -> Vec<Lie> {
     vec![
         Lie::Origin("https://evil.example.com"),

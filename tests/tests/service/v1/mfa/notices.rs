@@ -1,9 +1,9 @@
-//! What the owner of an account is told by mail when second factors change, or a recovery code was used.
+//! Mails to the owner of an account about changed second factors and used recovery codes.
 
 use serde_json::json;
 use tests::{Holder, Options, ReceivedMail, TestApp};
 
-/// A server from whose mails one can tell who did it; no limit on mails decides.
+/// A server whose mails name the actor, without limits on mails.
 async fn with_ada() -> (TestApp, Holder) {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
@@ -11,7 +11,7 @@ async fn with_ada() -> (TestApp, Holder) {
     (app, ada)
 }
 
-/// The mails since so many: exactly one, which says from where, and nothing secret.
+/// Expects exactly one new mail, with the client address and without secrets.
 async fn one_more(app: &TestApp, ada: &Holder, before: usize) -> ReceivedMail {
     let mut mails = app.mails_to(&ada.email()).await.split_off(before);
     let mail = mails.pop().unwrap();
@@ -24,7 +24,7 @@ async fn one_more(app: &TestApp, ada: &Holder, before: usize) -> ReceivedMail {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_change_of_the_factors_is_told_once() {
+async fn each_change_of_factors_sends_one_notice() {
     let (app, mut ada) = with_ada().await;
     let mut subjects = Vec::new();
 
@@ -74,7 +74,7 @@ async fn every_change_of_the_factors_is_told_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recovery_code_that_was_used_is_told_with_how_many_are_left() {
+async fn using_a_recovery_code_sends_a_notice_with_the_number_left() {
     let (app, mut ada) = with_ada().await;
     ada.enrol_totp().await.assert(200);
     for left in [9, 8] {
@@ -89,7 +89,7 @@ async fn a_recovery_code_that_was_used_is_told_with_how_many_are_left() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_changes_nothing_is_not_told() {
+async fn requests_without_effect_send_no_notice() {
     let (app, mut ada) = with_ada().await;
     ada.enrol_passkey(None).await.assert(200);
     ada.enrol_totp().await.assert(200);
@@ -104,13 +104,13 @@ async fn what_changes_nothing_is_not_told() {
     app.pend("ada").await.passkey(&mut ada.authenticator).await.assert(200);
     ada.session.delete("/v1/mfa/totp").await.refused(403);
     ada.session.delete_with("/v1/mfa/totp", json!({ "stepUp": { "type": "totp", "code": ada.wrong_code() } })).await.refused(403);
-    // But that somebody knows the password and not the factor, once a day.
+    // Except the daily warning that the password is known.
     let told: Vec<String> = app.mails_to(&ada.email()).await.into_iter().skip(before).map(|mail| mail.subject).collect();
     assert_eq!(told, ["Someone entered your password but failed two-factor authentication"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limit_on_mails_that_strangers_cause_holds_none_of_these_back() {
+async fn limits_on_unauthenticated_mails_do_not_block_notices() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_RESET_MAILS", "1/1h")).await;
     let mut ada = app.without_factor("ada").await;
     app.anonymous().post("/v1/auth/forgot-password", json!({ "email": ada.email() })).await.assert(202);

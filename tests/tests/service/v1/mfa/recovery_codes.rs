@@ -1,4 +1,4 @@
-//! Recovery codes: what they look like, what they are good for, how they are replaced.
+//! Recovery codes: their format, uses, and replacement.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ fn is_code(code: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn there_are_ten_of_eighty_bits() {
+async fn there_are_ten_recovery_codes_of_eighty_bits() {
     let app = TestApp::spawn_with_passkeys().await;
     let (ada, bob) = (app.with_totp("ada").await, app.with_passkey("bob").await);
     let all: BTreeSet<&String> = ada.codes.iter().chain(&bob.codes).collect();
-    assert_eq!(all.len(), 20, "each is another");
+    assert_eq!(all.len(), 20, "all are different");
     assert!(all.iter().all(|code| is_code(code)), "{all:?}");
     let stored = app.texts("SELECT code_hash FROM recovery_codes", &[]).await;
     assert_eq!(stored.len(), 20);
@@ -27,7 +27,7 @@ async fn there_are_ten_of_eighty_bits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_logs_in_once_however_it_is_typed() {
+async fn each_recovery_code_works_once_regardless_of_formatting() {
     let app = TestApp::spawn().await;
     let ada = app.with_totp("ada").await;
     let typed = [
@@ -47,7 +47,7 @@ async fn each_logs_in_once_however_it_is_typed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_one_is_not_offered_any_more() {
+async fn recovery_codes_are_not_offered_after_the_last_is_used() {
     let app = TestApp::spawn().await;
     let ada = app.with_totp("ada").await;
     for code in &ada.codes {
@@ -60,14 +60,14 @@ async fn the_last_one_is_not_offered_any_more() {
     pending.recovery(&ada.codes[0]).await.refused(401);
     let mfa = ada.mfa().await;
     assert_eq!((&mfa["mfaEnabled"], &mfa["recoveryCodesRemaining"], &mfa["methods"]), (&json!(true), &json!(0), &json!(["totp"])));
-    // She can have new ones.
+    // New ones can be created.
     let proof = ada.totp_proof();
     let answer = ada.session.post("/v1/mfa/recovery-codes", json!({ "stepUp": proof })).await.assert(200);
     app.pend("ada").await.recovery(texts(&answer["recoveryCodes"])[9]).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn recovery_codes_of_nobody_or_somebody_else_are_refused() {
+async fn unknown_and_other_accounts_recovery_codes_are_refused() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MFA_ATTEMPTS", "100/15m")).await;
     let ada = app.with_totp("ada").await;
     let bob = app.with_totp("bob").await;
@@ -76,7 +76,7 @@ async fn recovery_codes_of_nobody_or_somebody_else_are_refused() {
     for code in [near.as_str(), &bob.codes[0], "aaaa-aaaa-aaaa-aaaa", "0000-0000-0000-0000", &ada.codes[0][..14], &ada.code(), "ü"] {
         app.pend("ada").await.recovery(code).await.refused_with(401, None);
     }
-    // Nor is a recovery code one of the app's.
+    // A recovery code is not accepted as a code of the app.
     app.pend("ada").await.totp(&ada.codes[0]).await.refused_with(401, None);
     app.pend("ada").await.recovery(&ada.codes[0]).await.assert(200);
     app.pend("bob").await.recovery(&bob.codes[0]).await.assert(200);

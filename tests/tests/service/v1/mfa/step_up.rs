@@ -1,4 +1,4 @@
-//! Fresh proofs: what they are needed for, what does not count as one, and that each is used once.
+//! Fresh proofs: what requires them, what is refused, and that each works once.
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
@@ -8,10 +8,10 @@ use crate::v1::mfa::{MINUTE, lies, members, needs_step_up};
 
 const OTHER: &str = "quite another passphrase of hers";
 
-/// What a proof is for.
+/// The operations that require a proof.
 const GUARDED: [&str; 7] = ["totp", "passkey", "codes", "password", "remove totp", "remove passkey", "account"];
 
-/// Asks for it with this proof; `session` is of the holder's account.
+/// Requests the operation with this proof; `session` belongs to the holder's account.
 async fn ask(holder: &Holder, session: &Client, what: &str, proof: Value) -> Answer {
     match what {
         "totp" => {
@@ -46,20 +46,20 @@ async fn with_ada() -> (TestApp, Holder) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_options_name_the_accounts_passkeys() {
+async fn the_options_list_the_accounts_passkeys() {
     let (app, ada) = with_ada().await;
     let answer = ada.session.post("/v1/mfa/step-up/options", json!({})).await.assert(200);
     assert_eq!(members(&answer), ["options"]);
     let options = &answer["options"];
     assert_eq!((&options["rpId"], &options["userVerification"]), (&json!("updraft.example.com"), &json!("required")));
     assert_eq!(options["allowCredentials"][0]["id"], ada.authenticator.id());
-    // Without a passkey there is nothing to ask for.
+    // Without a passkey there are no options.
     app.with_totp("bob").await.session.post("/v1/mfa/step-up/options", json!({})).await.refused_with(409, None);
     app.without_factor("dan").await.session.post("/v1/mfa/step-up/options", json!({})).await.refused_with(409, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_this_happens_without_a_proof() {
+async fn guarded_changes_require_a_proof() {
     let (app, mut ada) = with_ada().await;
     let before = (ada.mfa().await, ada.passkeys().await);
     let options = ada.step_up_options().await;
@@ -79,7 +79,7 @@ async fn nothing_of_this_happens_without_a_proof() {
             assert_eq!(answer.status, 403, "{what} {proof}: {}", answer.text());
             needs_step_up(&answer);
             let added = app.audit_changes().await - rows;
-            assert!(added <= 1, "{what} {proof}: at most the setup is noted");
+            assert!(added <= 1, "{what} {proof}: at most the setup is audited");
         }
     }
     assert_eq!((ada.mfa().await, ada.passkeys().await), before);
@@ -88,7 +88,7 @@ async fn nothing_of_this_happens_without_a_proof() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn either_factor_proves() {
+async fn either_factor_is_accepted_as_proof() {
     for kind in ["totp", "passkey"] {
         for what in GUARDED {
             let (_app, mut ada) = with_ada().await;
@@ -100,7 +100,7 @@ async fn either_factor_proves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_lie_is_refused() {
+async fn every_forged_response_is_refused() {
     let (_app, mut ada) = with_ada().await;
     for lie in [lies(), vec![Lie::FlippedBit, Lie::OtherKey, Lie::Counter(0), Lie::User("AAAA".to_owned())]].concat() {
         let options = ada.step_up_options().await;
@@ -116,7 +116,7 @@ async fn every_lie_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_proof_is_used_once_by_its_own_session_within_five_minutes() {
+async fn a_proof_works_once_for_its_session_within_five_minutes() {
     let (app, mut ada) = with_ada().await;
     let mut bob = app.with_passkey("bob").await;
     let proof = ada.passkey_proof().await;
@@ -124,7 +124,7 @@ async fn a_proof_is_used_once_by_its_own_session_within_five_minutes() {
     for what in ["codes", "totp", "password"] {
         needs_step_up(&ask(&ada, &ada.session, what, proof.clone()).await);
     }
-    // The options of another session, of another account, of another purpose, of before.
+    // Challenges of another session, another account, another purpose, and from before.
     let other = app.open_session("ada", SessionOrigin::Dashboard).await;
     let proof = ada.passkey_proof().await;
     needs_step_up(&ask(&ada, &other, "codes", proof).await);
@@ -146,7 +146,7 @@ async fn a_proof_is_used_once_by_its_own_session_within_five_minutes() {
     let in_time = ada.passkey_proof().await;
     app.clock.advance(5 * MINUTE - 1);
     ask(&ada, &ada.session, "codes", in_time).await.assert(200);
-    // A foreign passkey signs what is asked of her.
+    // Another user's passkey signs her challenge.
     let mut options = ada.step_up_options().await;
     options["allowCredentials"] = json!([]);
     let response = bob.authenticator.assert(&options);
@@ -154,7 +154,7 @@ async fn a_proof_is_used_once_by_its_own_session_within_five_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_line_may_show_a_code_but_not_ask_for_a_challenge() {
+async fn a_cli_can_send_a_code_but_cannot_request_a_challenge() {
     let (app, ada) = with_ada().await;
     let cli = app.open_session("ada", SessionOrigin::CliBrowser).await;
     cli.post("/v1/mfa/step-up/options", json!({})).await.refused_with(403, Some("dashboard_session_required"));
@@ -163,7 +163,7 @@ async fn a_command_line_may_show_a_code_but_not_ask_for_a_challenge() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_proof_that_has_no_form_is_a_bad_body() {
+async fn a_malformed_proof_is_an_invalid_body() {
     let (_app, ada) = with_ada().await;
     for proof in [
         json!("123456"),
@@ -181,27 +181,27 @@ async fn a_proof_that_has_no_form_is_a_bad_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_second_factors_none_is_needed_and_none_is_looked_at() {
+async fn without_second_factors_a_proof_is_not_required_and_ignored() {
     let app = TestApp::spawn_with_passkeys().await;
     let dan = app.without_factor("dan").await;
     let proof = json!({ "type": "totp", "code": "123456" });
     let body = json!({ "currentPassword": PASSWORD, "password": OTHER, "stepUp": proof });
     dan.session.patch("/v1/account", body).await.assert(200);
     dan.session.delete_with("/v1/account", json!({ "password": OTHER, "stepUp": proof })).await.assert(204);
-    // A name is nothing to prove anything for.
+    // Changing the name requires no proof.
     let ada = app.with_totp("ada").await;
     ada.session.patch("/v1/account", json!({ "name": "Ada" })).await.assert(200);
     ada.session.patch("/v1/account", json!({ "name": "Ada", "stepUp": null })).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_password_beside_a_proof_is_a_failed_login() {
+async fn a_wrong_password_with_a_proof_is_a_failed_login() {
     let (app, ada) = with_ada().await;
     let proof = ada.totp_proof();
     let body = json!({ "currentPassword": "not her password", "password": OTHER, "stepUp": proof });
     ada.session.patch("/v1/account", body).await.refused_with(401, None);
     let body = json!({ "password": "not her password", "stepUp": proof });
     ada.session.delete_with("/v1/account", body).await.refused_with(401, None);
-    // The proof was not used up by what did not happen.
+    // The refused request did not consume the proof.
     app.pend("ada").await.totp(&ada.code_now()).await.assert(200);
 }

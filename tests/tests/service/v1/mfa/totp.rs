@@ -1,4 +1,4 @@
-//! Authenticator apps: set up, confirmed, replaced, used for logins, removed.
+//! Authenticator apps: set up, confirm, replace, use for logins, remove.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use tests::{Options, TestApp, Totp};
 
 use crate::v1::mfa::{MINUTE, members, needs_step_up, texts};
 
-/// What a camera reads of a QR code that is drawn as one path of rectangles, `M<left> <top>h<width>v<height>…`.
+/// Decodes a QR code drawn as one path of rectangles, `M<left> <top>h<width>v<height>…`.
 fn scanned(svg: &str) -> String {
     let number = |text: &str| text.parse::<usize>().unwrap();
     let side = number(svg.split("width=\"").nth(1).unwrap().split('"').next().unwrap());
@@ -27,7 +27,7 @@ fn scanned(svg: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_setup_shows_the_secret_three_times() {
+async fn a_setup_returns_the_secret_as_text_url_and_qr_code() {
     let app = TestApp::spawn().await;
     let ada = app.without_factor("ada").await;
     let setup = ada.session.post("/v1/mfa/totp/setup", json!({})).await.assert(200);
@@ -40,7 +40,7 @@ async fn a_setup_shows_the_secret_three_times() {
     let query: std::collections::BTreeMap<String, String> = url.query_pairs().into_owned().collect();
     assert_eq!(query["secret"], secret);
     assert_eq!(query["issuer"], "Updraft");
-    // What is not named is so by the convention of the format.
+    // Absent parameters have the defaults of the format.
     for (name, value) in [("algorithm", "SHA1"), ("digits", "6"), ("period", "30")] {
         assert_eq!(query.get(name).map_or(value, String::as_str), value);
     }
@@ -49,7 +49,7 @@ async fn a_setup_shows_the_secret_three_times() {
     let image = String::from_utf8(STANDARD.decode(image).unwrap()).unwrap();
     assert!(image.contains("<svg") && !image.contains("<script"), "{image}");
     assert_eq!(setup["otpauthUrl"], scanned(&image));
-    // Another one each time, and nothing is on yet.
+    // Each setup has a new secret, and nothing is enabled yet.
     assert_ne!(ada.session.post("/v1/mfa/totp/setup", json!({})).await.assert(200)["secret"], secret);
     let mfa = ada.mfa().await;
     assert_eq!((&mfa["mfaEnabled"], &mfa["methods"]), (&json!(false), &json!([])));
@@ -85,7 +85,7 @@ async fn a_wrong_code_confirms_nothing() {
         }
     }
     assert_eq!(ada.mfa().await["mfaEnabled"], false);
-    // A failure does not end the setup.
+    // A failure does not cancel the setup.
     confirm(&totp.code(app.clock.now())).await.assert(200);
     confirm(&totp.code(UnixMillis(now + STEP))).await.refused_with(403, Some("step_up_required"));
 }
@@ -107,7 +107,7 @@ async fn bodies_without_a_valid_code_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_setup_ends_after_ten_minutes_and_with_the_next() {
+async fn a_setup_expires_after_ten_minutes_or_when_replaced() {
     let app = TestApp::spawn().await;
     let ada = app.without_factor("ada").await;
     let confirm = async |totp: &Totp| {
@@ -126,7 +126,7 @@ async fn a_setup_ends_after_ten_minutes_and_with_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_setup_of_another_app_leaves_the_confirmed_one_in_force() {
+async fn setting_up_another_app_keeps_the_confirmed_one_valid() {
     let app = TestApp::spawn().await;
     let mut ada = app.with_totp("ada").await;
     let codes = ada.codes.clone();
@@ -134,13 +134,13 @@ async fn the_setup_of_another_app_leaves_the_confirmed_one_in_force() {
     let new = ada.set_up_totp().await;
     app.pend("ada").await.totp(&new.code(app.clock.now())).await.refused(401);
     app.pend("ada").await.totp(&ada.code()).await.assert(200);
-    // It takes a proof of the old one.
+    // It requires a proof with the old one.
     let code = |totp: &Totp| totp.code(app.clock.now());
     needs_step_up(&ada.session.post("/v1/mfa/totp/confirm", json!({ "code": code(&new) })).await);
     let proof = json!({ "type": "totp", "code": code(&new) });
     needs_step_up(&ada.session.post("/v1/mfa/totp/confirm", json!({ "code": code(&new), "stepUp": proof })).await);
     let answer = ada.enrol_totp().await.assert(200);
-    assert_eq!(answer, json!({ "mfaEnabled": true }), "the recovery codes stay, and are not shown again");
+    assert_eq!(answer, json!({ "mfaEnabled": true }), "the recovery codes are kept and not shown again");
     app.clock.advance(STEP);
     app.pend("ada").await.totp(&code(&old)).await.refused(401);
     app.pend("ada").await.totp(&ada.code()).await.assert(200);
@@ -148,7 +148,7 @@ async fn the_setup_of_another_app_leaves_the_confirmed_one_in_force() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_counts_for_a_step_before_and_after_its_own() {
+async fn a_code_is_valid_one_step_before_and_after_its_own() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MFA_ATTEMPTS", "100/15m")).await;
     let ada = app.with_totp("ada").await;
     let totp = ada.totp.clone().unwrap();
@@ -159,29 +159,29 @@ async fn a_code_counts_for_a_step_before_and_after_its_own() {
             app.pend("ada").await.totp(&at(steps)).await.refused(401);
         }
     }
-    // In order, since none is taken after a later one.
+    // In order, since an earlier step is refused after a later one.
     for steps in -1..=1 {
         app.pend("ada").await.totp(&at(steps)).await.assert(200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_step_is_accepted_once_for_whatever() {
+async fn each_time_step_is_accepted_once_for_any_purpose() {
     let app = TestApp::spawn().await;
     let mut ada = app.with_totp("ada").await;
-    // The one that confirmed.
+    // The code that confirmed the setup.
     app.pend("ada").await.totp(&ada.code_now()).await.refused(401);
     needs_step_up(&ada.session.post("/v1/mfa/recovery-codes", json!({ "stepUp": { "type": "totp", "code": ada.code_now() } })).await);
-    // One that logged in.
+    // A code used for a login.
     app.pend("ada").await.totp(&ada.code()).await.assert(200);
     app.pend("ada").await.totp(&ada.code_now()).await.refused(401);
     needs_step_up(&ada.session.post("/v1/mfa/recovery-codes", json!({ "stepUp": { "type": "totp", "code": ada.code_now() } })).await);
-    // One that proved.
+    // A code used as a proof.
     let proof = ada.totp_proof();
     ada.session.post("/v1/mfa/recovery-codes", json!({ "stepUp": proof })).await.assert(200);
     needs_step_up(&ada.session.post("/v1/mfa/recovery-codes", json!({ "stepUp": proof })).await);
     app.pend("ada").await.totp(&ada.code_now()).await.refused(401);
-    // One that failed has not used the next one up.
+    // A failed code did not consume the next one.
     app.pend("ada").await.totp(&ada.code()).await.assert(200);
     assert_eq!(ada.mfa().await["recoveryCodesRemaining"], 10);
     ada.enrol_totp().await.assert(200);
@@ -206,10 +206,10 @@ async fn an_app_is_removed_with_a_proof() {
     let proof = ada.totp_proof();
     let answer = ada.session.delete_with("/v1/mfa/totp", json!({ "stepUp": proof })).await.assert(200);
     assert_eq!(members(&answer), ["message", "mfaEnabled"]);
-    assert_eq!(answer["mfaEnabled"], true, "the passkey is left");
+    assert_eq!(answer["mfaEnabled"], true, "the passkey remains");
     ada.totp = None;
     assert_eq!(ada.mfa().await["methods"], json!(["passkey", "recovery_code"]));
-    // There is none any more.
+    // It no longer exists.
     let proof = ada.passkey_proof().await;
     ada.session.delete_with("/v1/mfa/totp", json!({ "stepUp": proof })).await.refused_with(404, None);
     let bob = app.without_factor("bob").await;
@@ -219,7 +219,7 @@ async fn an_app_is_removed_with_a_proof() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_does_not_lie_open() {
+async fn a_totp_secret_is_stored_encrypted() {
     let app = TestApp::spawn().await;
     let ada = app.without_factor("ada").await;
     let secret = ada.session.post("/v1/mfa/totp/setup", json!({})).await.assert(200)["secret"].as_str().unwrap().to_owned();
@@ -228,7 +228,7 @@ async fn a_secret_does_not_lie_open() {
     ada.set_up_totp().await;
     let bytes = totp.secret().to_vec();
     for sealed in app.sealed().await {
-        assert!(sealed.len() > 20 && !sealed.windows(20).any(|window| window == bytes), "a seed lies open");
+        assert!(sealed.len() > 20 && !sealed.windows(20).any(|window| window == bytes), "a seed is stored unencrypted");
     }
     assert_eq!(app.sealed().await.len(), 3, "two seeds, and the key of the recovery codes");
     assert!(!app.audit_text().await.contains(&secret));

@@ -1,4 +1,4 @@
-//! Second factors go on and off: each transition, and what goes with it.
+//! Turning second factors on and off: each transition and its effects.
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
@@ -12,7 +12,7 @@ async fn delete_passkey(ada: &mut Holder, place: usize, proof: Value) -> Answer 
     ada.session.delete_with(&format!("/v1/mfa/passkeys/{id}"), json!({ "stepUp": proof })).await
 }
 
-/// Whether second factors are on, as the account, its factors and a login say.
+/// Whether second factors are on, according to the account, its factors and a login.
 async fn is_on(app: &TestApp, ada: &Holder) -> bool {
     let said = [
         ada.mfa().await["mfaEnabled"].clone(),
@@ -24,7 +24,7 @@ async fn is_on(app: &TestApp, ada: &Holder) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_passkey_turns_them_on() {
+async fn the_first_passkey_turns_on_second_factors() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     assert!(!is_on(&app, &ada).await);
@@ -43,11 +43,11 @@ async fn the_first_passkey_turns_them_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_authenticator_app_turns_them_on() {
+async fn the_first_authenticator_app_turns_on_second_factors() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     ada.set_up_totp().await;
-    assert!(!is_on(&app, &ada).await, "one that is not confirmed is none");
+    assert!(!is_on(&app, &ada).await, "an unconfirmed factor does not count");
     let answer = ada.enrol_totp().await.assert(200);
     assert_eq!((&answer["mfaEnabled"], texts(&answer["recoveryCodes"]).len()), (&json!(true), 10));
     assert!(is_on(&app, &ada).await);
@@ -68,7 +68,7 @@ async fn a_further_factor_changes_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_passkey_leaves_them_on_while_another_remains() {
+async fn deleting_a_passkey_keeps_second_factors_on_while_another_remains() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_passkey("ada").await;
     let codes = ada.codes.clone();
@@ -89,7 +89,7 @@ async fn a_deleted_passkey_leaves_them_on_while_another_remains() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_passkey_leaves_them_on_while_an_authenticator_app_remains() {
+async fn deleting_the_last_passkey_keeps_second_factors_on_with_an_authenticator_app() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     let pending = app.pend("ada").await;
@@ -105,11 +105,11 @@ async fn the_last_passkey_leaves_them_on_while_an_authenticator_app_remains() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_passkey_turns_them_off_with_all_that_came_with_them() {
+async fn deleting_the_last_passkey_turns_off_second_factors_and_deletes_their_data() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_passkey("ada").await;
     let codes = ada.codes.clone();
-    // One that is not confirmed does not remain.
+    // An unconfirmed factor does not count.
     let unconfirmed = ada.set_up_totp().await;
     let (first, second) = (app.pend("ada").await, app.pend("ada").await);
     let options = second.options().await.assert(200)["options"].clone();
@@ -123,7 +123,7 @@ async fn the_last_passkey_turns_them_off_with_all_that_came_with_them() {
     second.verify(&ada.authenticator.assert(&options)).await.refused_with(401, None);
     let session = app.try_log_in("ada", PASSWORD).await.assert(200);
     assert_eq!(members(&session), ["accessKey", "expires", "mfaSetupDeadline", "mfaSetupRequired"]);
-    // The session that did it goes on, and nothing needs a proof any more; what was shown before is good for nothing.
+    // The session continues, and nothing requires a proof any more; earlier proofs no longer work.
     ada.session.post("/v1/mfa/recovery-codes", json!({})).await.refused_with(409, None);
     let answer = ada.session.post("/v1/mfa/totp/confirm", json!({ "code": unconfirmed.code(app.clock.now()) })).await.assert(200);
     let new = texts(&answer["recoveryCodes"]);
@@ -132,7 +132,7 @@ async fn the_last_passkey_turns_them_off_with_all_that_came_with_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_authenticator_app_turns_them_off_when_it_is_the_last() {
+async fn removing_the_authenticator_app_as_last_factor_turns_off_second_factors() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_totp("ada").await;
     let pending = app.pend("ada").await;
@@ -142,19 +142,19 @@ async fn the_authenticator_app_turns_them_off_when_it_is_the_last() {
     assert!(!is_on(&app, &ada).await);
     pending.recovery(&ada.codes[0]).await.refused_with(401, None);
     pending.totp(&ada.code()).await.refused_with(401, None);
-    // On again, with the other kind, and codes of their own.
+    // On again with the other kind, and new recovery codes.
     let old = ada.codes.clone();
     (ada.totp, ada.codes) = (None, Vec::new());
     ada.enrol_passkey(None).await.assert(200);
     assert!(is_on(&app, &ada).await);
-    // The login that waited before has ended for good: what there is now does not complete it.
+    // The earlier pending login was canceled: the new factors do not complete it.
     pending.recovery(&ada.codes[1]).await.refused_with(401, None);
     app.pend("ada").await.recovery(&old[0]).await.refused(401);
     app.pend("ada").await.recovery(&ada.codes[1]).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_and_keys_from_before_stay() {
+async fn existing_sessions_and_keys_are_kept() {
     let app = TestApp::spawn_with_passkeys().await;
     let key = app.sign_up("ada").await;
     let before = app.open_session("ada", SessionOrigin::CliBrowser).await;

@@ -1,14 +1,14 @@
-//! The list of common passwords: that it is whole, and what is on it.
+//! The list of common passwords: its integrity and contents.
 
 use control::testing::credentials::{common_passwords, is_common_password};
 
-/// The file: for each value of the first 16 bits how many fingerprints begin with it, and then the other four bytes of each.
+/// The file: for each value of the first 16 bits, the number of fingerprints with it, followed by the other four bytes of each.
 static LIST: &[u8] = include_bytes!("../../../../../../control/data/common-passwords.bin");
 const GROUPS: usize = 1 << 16;
 const REST: usize = 4;
 
 #[test]
-fn the_list_is_whole_and_in_order() {
+fn the_list_is_complete_and_sorted() {
     let (counts, fingerprints) = LIST.split_at(GROUPS);
     assert_eq!(counts.iter().map(|count| usize::from(*count)).sum::<usize>(), common_passwords());
     assert_eq!(fingerprints.len(), common_passwords() * REST);
@@ -20,7 +20,7 @@ fn the_list_is_whole_and_in_order() {
 }
 
 #[test]
-fn a_password_is_found_in_any_case_and_nothing_else_is() {
+fn listed_passwords_are_found_in_any_case_and_others_are_not() {
     for common in ["passwordpassword", "PasswordPassword", "progressive62", "windows.setup.win95"] {
         assert!(is_common_password(common), "{common}");
     }
@@ -30,7 +30,7 @@ fn a_password_is_found_in_any_case_and_nothing_else_is() {
 }
 
 #[test]
-fn the_security_page_says_how_long_the_list_is() {
+fn the_security_page_states_the_length_of_the_list() {
     let digits = common_passwords().to_string();
     let (head, tail) = digits.split_at(digits.len() - 3);
     let (first, middle) = head.split_at(head.len() - 3);

@@ -1,4 +1,4 @@
-//! What passwords are judged by.
+//! Rules for passwords.
 
 mod common_passwords;
 mod strength;

@@ -1,9 +1,9 @@
-//! What a password is judged by that is known of its owner.
+//! The context words of a password.
 
 use control::testing::credentials::{context, has_own_part};
 
 #[test]
-fn the_context_is_what_a_guesser_knows() {
+fn the_context_contains_what_an_attacker_can_guess() {
     let addresses = ["https://updates.big-example.com:8443", "http://localhost:8080/dashboard"];
     let words = context(&addresses, "ada.lovelace1815@mail.example.com", Some("Ada King-Noël"));
     let expected = [
@@ -25,7 +25,7 @@ fn the_context_is_what_a_guesser_knows() {
 }
 
 #[test]
-fn a_password_needs_a_part_of_its_own() {
+fn a_password_needs_a_part_outside_the_context() {
     let words = context(&["https://updates.example.com"], "ada.lovelace@example.com", Some("Ada Noël"));
     let poor = [
         "updraft2026updraft",

@@ -1,3 +1,3 @@
-//! The login of CLIs.
+//! CLI login.
 
 mod user_code;

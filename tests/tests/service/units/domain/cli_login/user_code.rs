@@ -1,10 +1,10 @@
-//! User codes: what they are made of, and how people type them.
+//! User codes: their alphabet, and how users type them.
 
 use control::testing::credentials::{LETTERS, UserCode};
 use tests::Entropy;
 
 #[test]
-fn codes_are_eight_of_the_letters_and_every_letter_comes() {
+fn codes_have_eight_letters_and_use_the_whole_alphabet() {
     let codes: Vec<String> = (0..500).map(|_| UserCode::random(&Entropy::System).unwrap().to_string()).collect();
     for code in &codes {
         let bytes = code.as_bytes();

@@ -1,11 +1,11 @@
-//! What is kept of what a client has reported.
+//! The stored flags of a device's reports.
 
 use control::testing::counting::{Epochs, Flag, Flags};
 use shared::ids::DeploymentId;
 use shared::keys::Label;
 
 #[test]
-fn the_stored_form_is_compact_and_read_back() {
+fn the_stored_form_is_compact_and_survives_a_round_trip() {
     let id = DeploymentId::v7(shared::time::UnixMillis(1), [7; 10]);
     let label = Label::new(3).unwrap();
     let mut flags = Flags::default();

@@ -12,7 +12,7 @@ fn scopes_are_a_set_of_known_names() {
 }
 
 #[test]
-fn narrower_is_within_wider() {
+fn a_narrower_scope_is_within_a_wider_one() {
     let (read, both) = (ScopeSet::parse(&["read"]).unwrap(), ScopeSet::parse(&["read", "apps"]).unwrap());
     assert!(read.is_within(both) && read.is_within(read) && !both.is_within(read));
 }

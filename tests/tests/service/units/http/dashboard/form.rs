@@ -1,11 +1,11 @@
-//! Where forms say what is wrong.
+//! Errors in forms.
 
 use control::testing::dashboard::{Field, Form};
 use shared::FieldErrors;
 use tests::{Error, RateLimit};
 
 #[test]
-fn each_fault_stands_at_its_field() {
+fn each_error_is_shown_at_its_field() {
     let form = Form::of([Field::email("email", "Email address"), Field::new_password("password", "Password")]);
     let mut errors = FieldErrors::of("email", "must be an email address");
     errors.add("password", "is too easily guessed; a few words make a good one");
@@ -34,7 +34,7 @@ fn each_fault_stands_at_its_field() {
 }
 
 #[test]
-fn what_waiting_helps_against_says_how_long() {
+fn rate_limit_errors_tell_how_long_to_wait() {
     let error = Error::TooMany { limit: RateLimit::FailedLogins, retry_after: 240 };
     let form = Form::default().refuse(error).unwrap();
     assert_eq!(form.refusal.as_deref(), Some("Too many failed sign-in attempts. Try again in 4 minutes."));

@@ -1,4 +1,4 @@
-//! What pages are made of.
+//! Parts of pages.
 
 mod form;
 mod site;

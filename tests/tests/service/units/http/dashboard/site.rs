@@ -1,4 +1,4 @@
-//! The addresses of pages, and which of them a way back may lead to.
+//! URLs of pages, and which of them may be the next page.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn site(base: &str) -> Site {
 }
 
 #[test]
-fn a_way_back_leads_to_a_page() {
+fn the_next_page_must_be_a_dashboard_page() {
     let (site, root) = (site("/dashboard"), site(""));
     for next in ["/dashboard", "/dashboard?a=b", "/dashboard/keys", "/dashboard/activate?user_code=BCDF-GHJK", "/dashboard/a/b?c=//d"] {
         assert_eq!(site.next(next), Some(next));
@@ -53,7 +53,7 @@ fn a_way_back_leads_to_a_page() {
 }
 
 #[test]
-fn addresses_of_pages_are_made_of_the_base() {
+fn page_urls_start_with_the_base_url() {
     assert_eq!((site("/d").path("/"), site("/d").path("/keys"), site("").path("/"), site("").path("/keys")), {
         ("/d".to_owned(), "/d/keys".to_owned(), "/".to_owned(), "/keys".to_owned())
     });

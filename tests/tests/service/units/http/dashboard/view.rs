@@ -1,9 +1,9 @@
-//! The words that pages share.
+//! Texts shared by pages.
 
 use control::testing::dashboard::{sentence, wait};
 
 #[test]
-fn waits_are_told_in_words_and_faults_in_sentences() {
+fn waits_are_formatted_with_units_and_errors_as_sentences() {
     let waits = [(0, "1 second"), (90, "90 seconds"), (91, "2 minutes"), (3_600, "60 minutes"), (5_401, "2 hours")];
     for (seconds, words) in waits {
         assert_eq!(wait(seconds), words);

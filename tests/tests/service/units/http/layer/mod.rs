@@ -1,3 +1,3 @@
-//! What stands before every handler.
+//! Middleware.
 
 mod connections;

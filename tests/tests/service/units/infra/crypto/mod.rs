@@ -1,4 +1,4 @@
-//! Hashes, keys, and what is sealed with them.
+//! Hashes, keys, and encrypted values.
 
 mod keys;
 mod password;

@@ -1,4 +1,4 @@
-//! Bulk writes to KV: their form, and KV's limits.
+//! Bulk writes to KV: their format and KV's limits.
 
 use control::testing::snapshots::{Bulk, MAX_PAIRS, MAX_VALUE_BYTES, Pushed};
 use shared::keys::DeploymentKey;
@@ -18,15 +18,15 @@ fn pairs_are_an_array_with_their_versions() {
     assert_eq!(body[0]["value"], r#"{"f":1}"#);
     assert_eq!(body[1]["metadata"]["version"], 8);
     assert_eq!(bulk.len(), 2);
-    assert_eq!(bulk.push(&key(1), 9, "y"), Pushed::Full, "no key twice");
+    assert_eq!(bulk.push(&key(1), 9, "y"), Pushed::Full, "no duplicate keys");
 }
 
 #[test]
-fn it_stays_within_the_limits() {
+fn a_bulk_write_stays_within_the_limits() {
     let mut bulk = Bulk::new();
     let large = "x".repeat(3 << 20);
     assert_eq!(bulk.push(&key(1), 1, &"x".repeat(MAX_VALUE_BYTES + 1)), Pushed::TooLarge);
-    assert_eq!(bulk.push(&key(1), 1, &"x".repeat(MAX_VALUE_BYTES)), Pushed::In, "a large one goes alone");
+    assert_eq!(bulk.push(&key(1), 1, &"x".repeat(MAX_VALUE_BYTES)), Pushed::In, "a large value is written alone");
     assert_eq!(bulk.push(&key(2), 1, "x"), Pushed::Full);
     let mut bulk = Bulk::new();
     assert_eq!(bulk.push(&key(1), 1, &large), Pushed::In);

@@ -1,10 +1,10 @@
-//! The two parts of mails: what users wrote is text in both, and so are links.
+//! The two parts of mails: user text and links are escaped in both.
 
 use control::testing::mail::{Kind, NewPassword, Transfer, render};
 use shared::time::UnixMillis;
 
 #[test]
-fn what_users_wrote_is_text_in_both_parts() {
+fn user_text_is_escaped_in_both_parts() {
     let keys = vec!["<a href=\"https://evil.example\">ci</a>".to_owned(), "two\r\nlines".to_owned()];
     let factors = vec!["Passkey <b>x</b>\n- more".to_owned()];
     let new = NewPassword { time: UnixMillis(0), address: "192.0.2.1".to_owned(), keys, factors, revoked_keys: None };
@@ -17,7 +17,7 @@ fn what_users_wrote_is_text_in_both_parts() {
 }
 
 #[test]
-fn what_users_wrote_turns_nothing_around_it() {
+fn user_text_cannot_change_the_text_direction_around_it() {
     let transfer = Transfer {
         time: UnixMillis(0),
         address: "192.0.2.1".to_owned(),
@@ -35,7 +35,7 @@ fn what_users_wrote_turns_nothing_around_it() {
 }
 
 #[test]
-fn a_link_stands_in_both_parts() {
+fn both_parts_contain_the_link() {
     let link = "https://example.com/dashboard/verify-email#token=abc-_123";
     let rendered = render(
         &Kind::VerifyEmail { link: link.to_owned(), lifetime: 86_400_000, time: UnixMillis(0), address: "192.0.2.1".to_owned() },
@@ -45,5 +45,5 @@ fn a_link_stands_in_both_parts() {
     assert!(rendered.text.contains(&format!("\n{link}\n")), "{}", rendered.text);
     assert!(rendered.text.contains("Signed up: January 1, 1970, 00:00:00 UTC. IP address: 192.0.2.1"), "{}", rendered.text);
     assert!(rendered.html.contains(&format!("href=\"{link}\"")), "{}", rendered.html);
-    assert!(!rendered.html.contains("<img") && !rendered.html.contains("src="), "nothing is loaded from anywhere");
+    assert!(!rendered.html.contains("<img") && !rendered.html.contains("src="), "no external resources");
 }

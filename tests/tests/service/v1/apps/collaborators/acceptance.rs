@@ -1,4 +1,4 @@
-//! Apps that are accepted: shared ones, and transferred ones, which move.
+//! Accepting apps: shared ones, and transferred ones, which change their owner.
 
 use serde_json::{Value, json};
 use tests::logged::{self, traces};
@@ -16,7 +16,7 @@ async fn an_accepted_app_is_listed_by_its_bare_name() {
     let accepted = bob.send(bob.request(reqwest::Method::POST, "/v1/apps/demo/collaborators/me/accept")).await.assert(200);
     assert_eq!(accepted, bob.get("/v1/apps/demo").await.assert(200));
     assert_eq!(accepted["app"]["name"], "demo");
-    // Once more is as good, and so is an app of one's own.
+    // Accepting again succeeds, and so does accepting an own app.
     assert_eq!(accept(&bob, "ada@example.com:demo", json!({ "name": null })).await.assert(200), accepted);
     accept(&ada, "demo", json!({ "name": "demo" })).await.assert(200);
     accept(&app.sign_up("eve").await, "ada@example.com:demo", json!({})).await.refused(404);
@@ -24,7 +24,7 @@ async fn an_accepted_app_is_listed_by_its_bare_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_credential_of_the_account_accepts_but_no_api_key() {
+async fn every_credential_except_api_keys_can_accept() {
     let app = TestApp::spawn().await;
     let (ada, _bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let clients = [
@@ -69,20 +69,20 @@ async fn a_transferred_app_moves_when_it_is_accepted() {
         assert_eq!((meaning(client, "demo").await, meaning(client, "ada@example.com:demo").await), (None, None));
     }
     assert_eq!(roles(&bob, "bobs").await, json!({ "ada": "Admin", "bob": "Owner", "carol": "Developer" }));
-    // The sender's name is free again, and the receiver's is not.
+    // The sender's name is free again, the receiver's is taken.
     ada.create_app("demo").await;
     bob.post("/v1/apps", json!({ "name": "bobs" })).await.refused(409);
-    // Now it is the receiver's to give.
+    // Now the receiver can transfer it.
     transfer(&bob, "bobs", "carol").await.assert(201);
     bob.delete("/v1/apps/bobs/collaborators/ada@example.com").await.assert_status(204);
     bob.delete("/v1/apps/bobs/collaborators/bob@example.com").await.refused(409);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sender_goes_on_meaning_the_app_by_its_bare_name() {
+async fn the_senders_bare_name_keeps_its_app() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
-    // An accepted app that is older than the own one of the same name.
+    // An accepted app that is older than an own one with the same name.
     carol.create_app("demo").await;
     add(&carol, "demo", "ada", "Viewer").await;
     accept(&ada, "demo", json!({})).await.assert(200);
@@ -99,7 +99,7 @@ async fn the_sender_goes_on_meaning_the_app_by_its_bare_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_transferred_app_gets_another_name_by_it_and_a_sound_one() {
+async fn only_accepting_a_transfer_can_rename_to_a_valid_name() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -120,41 +120,41 @@ async fn only_a_transferred_app_gets_another_name_by_it_and_a_sound_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_receiver_works_at_once_and_gives_nothing_on_that_it_has_not_accepted() {
+async fn the_receiver_has_access_but_cannot_pass_on_an_unaccepted_app() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     ada.create_app("demo").await;
     transfer(&ada, "demo", "bob").await.assert(201);
     release(&bob, "ada@example.com:demo", "Staging", "by the receiver").await.assert(201);
     add(&bob, "ada@example.com:demo", "carol", "Viewer").await;
-    // Not even the name of the sender's own app comes to mean another one.
+    // It cannot even take the name of another app of the sender.
     ada.create_app("shop").await;
     bob.patch("/v1/apps/ada@example.com:demo", json!({ "name": "shop" })).await.refused(409);
     bob.patch("/v1/apps/ada@example.com:demo", json!({ "name": "new" })).await.assert(200);
     assert_eq!(names(&ada).await, ["new", "shop"]);
     let said = transfer(&bob, "ada@example.com:new", "carol").await.refused(409);
     assert!(said.contains("accept it before"), "{said}");
-    // Roles are the receiver's to give; the sender's name is not touched by it.
+    // The receiver can assign roles; the sender's name is unaffected.
     bob.patch("/v1/apps/ada@example.com:new/collaborators/ada@example.com", json!({ "permission": "Viewer" })).await.assert(200);
     bob.patch("/v1/apps/ada@example.com:new/collaborators/bob@example.com", json!({ "permission": "Viewer" })).await.refused(409);
     carol.delete("/v1/apps/new/collaborators/bob@example.com").await.refused(403);
-    // Back it may go.
+    // It can be transferred back.
     let told = app.mails_to("bob@example.com").await.len();
     transfer(&bob, "ada@example.com:new", "ada").await.assert(201);
-    assert_eq!(app.mails_to("bob@example.com").await.len(), told, "it was never Bob's to give away");
+    assert_eq!(app.mails_to("bob@example.com").await.len(), told, "Bob never owned it");
     assert_eq!(roles(&ada, "new").await, json!({ "ada": "Owner", "bob": "Admin", "carol": "Viewer" }));
     assert_eq!(app.last_mail_to("ada@example.com").await.subject, "A transferred app was returned to you");
     ada.delete("/v1/apps/new/collaborators/bob@example.com").await.assert_status(204);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_receiver_who_leaves_makes_the_sender_the_owner_again() {
+async fn the_sender_becomes_owner_again_if_the_receiver_leaves() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     ada.create_app("demo").await;
     add(&ada, "demo", "carol", "Admin").await;
     transfer(&ada, "demo", "bob").await.assert(201);
-    // Nobody else declines it, but for the sender, who takes it back so.
+    // Only the receiver can decline, and the sender can cancel.
     carol.delete("/v1/apps/demo/collaborators/bob@example.com").await.refused(409);
     let before = app.audit_rows().await;
     bob.delete("/v1/apps/ada@example.com:demo/collaborators/bob@example.com").await.assert_status(204);
@@ -165,7 +165,7 @@ async fn a_receiver_who_leaves_makes_the_sender_the_owner_again() {
     let mail = app.last_mail_to("ada@example.com").await;
     assert_eq!(mail.subject, "A transferred app was returned to you");
     assert!(mail.text.contains("bob@example.com") && mail.text.contains("- demo\n"), "{}", mail.text);
-    // Once it is accepted, its owner stays.
+    // Once accepted, the owner cannot leave.
     transfer(&ada, "demo", "bob").await.assert(201);
     accept(&bob, "ada@example.com:demo", json!({})).await.assert(200);
     bob.delete("/v1/apps/demo/collaborators/bob@example.com").await.refused(409);
@@ -173,7 +173,7 @@ async fn a_receiver_who_leaves_makes_the_sender_the_owner_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_added_is_told_how_to_accept_and_how_to_leave() {
+async fn a_new_collaborator_is_told_how_to_accept_and_leave() {
     let app = TestApp::spawn().await;
     let (ada, _bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let name = format!("demo <b> {}", "long".repeat(50));
@@ -190,13 +190,13 @@ async fn who_is_added_is_told_how_to_accept_and_how_to_leave() {
         assert!(part.contains("ada@example.com") && part.contains("Viewer") && !part.contains(&name), "{part}");
     }
     assert!(mail.text.contains("- ada@example.com:demo <b> longlong") && !mail.html.contains("<b>"), "{}", mail.text);
-    // Who does not get in is not told.
+    // A refused invitation sends no mail.
     ada.post(&path, json!({})).await.refused(409);
     assert_eq!(app.mails_to("bob@example.com").await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_acceptances_at_once_that_need_one_name_one_succeeds() {
+async fn of_two_concurrent_acceptances_with_one_name_one_succeeds() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_COLLABORATORS", "1000/1h")).await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     for number in 0..6 {
@@ -220,7 +220,7 @@ async fn of_two_acceptances_at_once_that_need_one_name_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_app_gets_so_many_new_names_a_day() {
+async fn renames_of_an_app_are_limited_per_day() {
     let log = logged::listen("info");
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MANAGEMENT_API", "10000/1m")).await;
     let ada = app.sign_up("ada").await;
@@ -233,7 +233,7 @@ async fn an_app_gets_so_many_new_names_a_day() {
     let line = traces(&log).pop().unwrap();
     let account = app.account_of("ada").await.to_string();
     assert_eq!((&line["event"], &line["outcome"], &line["account.id"]), (&json!("limit"), &json!("renames"), &json!(account)));
-    // The same name is none.
+    // Renaming to the same name does not count.
     ada.patch("/v1/apps/name200", json!({ "name": "name200" })).await.assert(200);
     app.clock.advance(86_400_000);
     ada.patch("/v1/apps/name200", json!({ "name": "more" })).await.assert(200);

@@ -1,4 +1,4 @@
-//! How many collaborators an account may add, and apps transfer, within an hour.
+//! Limits for adding collaborators and transferring apps within an hour.
 
 use serde_json::json;
 use tests::{Options, TestApp};
@@ -6,13 +6,13 @@ use tests::{Options, TestApp};
 use crate::v1::apps::{add, transfer};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn thirty_attempts_an_hour_are_answered_whether_they_succeed_or_not() {
+async fn thirty_attempts_an_hour_are_allowed_including_failures() {
     let mut app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     app.sign_up("carol").await;
     ada.create_app("demo").await;
     bob.create_app("bobs").await;
-    // What is refused for its own sake does not count.
+    // Invalid requests do not count.
     ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Owner" })).await.refused(400);
     add(&ada, "demo", "bob", "Developer").await;
     for _ in 0..5 {
@@ -29,10 +29,10 @@ async fn thirty_attempts_an_hour_are_answered_whether_they_succeed_or_not() {
     assert_eq!(refused.header("retry-after"), "1800");
     assert_eq!(refused.json().get("retryAfterSeconds"), None);
     transfer(&ada, "demo", "bob").await.refused(429);
-    // Of this account only; and what is no reaching out goes on.
+    // The limit applies to this account only, and to no other requests.
     add(&bob, "bobs", "carol", "Viewer").await;
     ada.patch("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Viewer" })).await.assert(200);
-    // It is kept in the database, and it ends.
+    // The count is stored in the database, and expires.
     app.stop().await;
     app.start().await;
     ada.post("/v1/apps/demo/collaborators/carol@example.com", json!({})).await.refused(429);
@@ -53,7 +53,7 @@ async fn the_limit_is_a_setting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_attempts_at_once_no_more_than_the_limit_are_answered() {
+async fn concurrent_attempts_do_not_exceed_the_limit() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_COLLABORATORS", "5/1h")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

@@ -1,4 +1,4 @@
-//! Collaborators: added, listed, given other roles, removed.
+//! Collaborators: add, list, change roles, remove.
 
 mod acceptance;
 mod limit;
@@ -13,12 +13,12 @@ use tests::{Options, SessionOrigin, TestApp};
 use crate::v1::apps::{add, names, release, roles};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collaborator_is_a_developer_unless_told_otherwise() {
+async fn a_collaborator_is_a_developer_by_default() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let _carol = app.sign_up("carol").await;
     ada.create_app("demo").await;
-    // As CLIs send it: without a body. The address is taken as it is stored.
+    // As CLIs send it: without a body. The address is normalized.
     let added = ada.send(ada.request(Method::POST, "/v1/apps/demo/collaborators/%20BOB%40Example.com")).await;
     assert_eq!(added.assert(201), json!({ "collaborator": { "email": "bob@example.com", "permission": "Developer" } }));
     assert_eq!(added.header("location"), "/v1/apps/demo/collaborators/bob%40example.com");
@@ -37,7 +37,7 @@ async fn a_collaborator_is_a_developer_unless_told_otherwise() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_admin_developer_and_viewer_can_be_given() {
+async fn only_admin_developer_and_viewer_can_be_assigned() {
     let app = TestApp::spawn().await;
     let (ada, _bob, _carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     ada.create_app("demo").await;
@@ -65,7 +65,7 @@ async fn only_admin_developer_and_viewer_can_be_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_accounts_can_be_added_and_each_once() {
+async fn only_accounts_can_be_added_and_only_once() {
     let app = TestApp::spawn().await;
     let (ada, _bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -81,7 +81,7 @@ async fn only_accounts_can_be_added_and_each_once() {
     ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Admin" })).await.refused(409);
     ada.post("/v1/apps/demo/collaborators/ada@example.com", json!({})).await.refused(409);
     assert_eq!(roles(&ada, "demo").await, json!({ "ada": "Owner", "bob": "Viewer" }));
-    // Known to the service, but nothing to this app.
+    // An existing account without access to this app.
     app.sign_up("carol").await;
     ada.patch("/v1/apps/demo/collaborators/carol@example.com", json!({ "permission": "Viewer" })).await.refused(404);
     ada.delete("/v1/apps/demo/collaborators/carol@example.com").await.refused(404);
@@ -98,7 +98,7 @@ async fn an_account_whose_address_is_not_verified_cannot_be_added() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_changes_and_goes_at_once_for_every_credential() {
+async fn role_changes_take_effect_immediately_for_every_credential() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -132,7 +132,7 @@ async fn a_role_changes_and_goes_at_once_for_every_credential() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_neither_changes_nor_goes() {
+async fn the_owner_can_be_neither_changed_nor_removed() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -145,7 +145,7 @@ async fn the_owner_neither_changes_nor_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_may_leave_and_only_managers_may_remove_others() {
+async fn every_collaborator_can_leave_but_only_managers_can_remove_others() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -156,7 +156,7 @@ async fn everybody_may_leave_and_only_managers_may_remove_others() {
         add(&ada, "demo", &name, role).await;
         add(&ada, "demo", &other, "Viewer").await;
         let removed = client.delete(&format!("/v1/apps/demo/collaborators/{other}@example.com")).await;
-        // Whether there is such a collaborator is not looked at before the right is.
+        // Access is checked before the existence of the collaborator.
         let absent = client.delete("/v1/apps/demo/collaborators/absent@example.com").await;
         if role == "Admin" {
             removed.assert(204);
@@ -174,7 +174,7 @@ async fn everybody_may_leave_and_only_managers_may_remove_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_attempts_to_add_the_same_one_one_succeeds() {
+async fn of_concurrent_attempts_to_add_one_account_one_succeeds() {
     let app = TestApp::spawn_with(Options::default()).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -194,7 +194,7 @@ async fn of_many_attempts_to_add_the_same_one_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_trail_names_accounts_and_no_addresses() {
+async fn the_audit_trail_has_account_ids_and_no_email_addresses() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -226,13 +226,13 @@ async fn the_trail_names_accounts_and_no_addresses() {
             ("app.delete", false, json!({ "name": "bobs" })),
         ]
     );
-    assert!(rows.iter().all(|row| row.app_id == rows[0].app_id && row.app_id.is_some()), "all are of the app");
+    assert!(rows.iter().all(|row| row.app_id == rows[0].app_id && row.app_id.is_some()), "all belong to the app");
     assert!(!app.audit_text().await.contains('@'));
     app.verify_audit().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_under_way_is_refused_when_the_role_goes_meanwhile() {
+async fn an_upload_in_progress_is_refused_if_the_role_is_removed() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -240,7 +240,7 @@ async fn an_upload_under_way_is_refused_when_the_role_goes_meanwhile() {
         let path = "/v1/apps/demo/collaborators/bob@example.com";
         ada.send(ada.request(Method::POST, path)).await;
         ada.patch(path, json!({ "permission": "Developer" })).await.assert(200);
-        // Who was added is told: that is a file, too.
+        // The new collaborator gets a mail, which is also a file.
         app.last_mail_to("bob@example.com").await;
         let before = app.remains().await;
         let body = Multipart::default().file("package", b"script").text("packageInfo", json!({ "appVersion": "1.0.0" }).to_string()).end();
@@ -266,7 +266,7 @@ async fn an_upload_under_way_is_refused_when_the_role_goes_meanwhile() {
         if status != 201 {
             let mut after = app.remains().await;
             after.files.retain(|path, _| !path.ends_with('/') || before.files.contains_key(path));
-            assert_eq!(after, before, "{role}: nothing of it remains but a folder");
+            assert_eq!(after, before, "{role}: only an empty folder remains");
         }
     }
 }

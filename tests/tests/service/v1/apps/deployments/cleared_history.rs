@@ -1,4 +1,4 @@
-//! Clearing a deployment's history: releases and counts go, labels go on.
+//! Clearing a deployment's history deletes releases and counts, and continues the labels.
 
 use serde_json::json;
 use tests::TestApp;
@@ -6,7 +6,7 @@ use tests::TestApp;
 use crate::v1::apps::{check, release, report};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cleared_deployment_has_no_releases_and_no_counts_and_its_labels_go_on() {
+async fn a_cleared_deployment_is_empty_and_continues_its_labels() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
@@ -26,21 +26,21 @@ async fn a_cleared_deployment_has_no_releases_and_no_counts_and_its_labels_go_on
     assert_eq!((&deployment["deployment"]["package"], &deployment["deployment"]["key"]), (&json!(null), &json!(staging)));
     assert_eq!(ada.metrics("demo", "Staging").await, json!({}));
     assert_eq!(check(&app, &staging).await.assert(200)["update_info"]["is_available"], false);
-    // Devices still report what they run; it is counted nowhere.
+    // Devices still report what they run, but it is not counted.
     report(&app, &staging, "one", "v2").await.assert(200);
     assert_eq!(ada.metrics("demo", "Staging").await, json!({}));
 
-    // The same contents once more are no repetition.
+    // The same contents are no longer a duplicate.
     app.clock.advance(1);
     assert_eq!(release(&ada, "demo", "Staging", "v2").await.assert(201)["package"]["label"], "v3");
     assert_eq!(check(&app, &staging).await.assert(200)["update_info"]["label"], "v3");
     report(&app, &staging, "one", "v3").await.assert(200);
     let counted = json!({ "v3": { "active": 1, "downloaded": 0, "installed": 1, "failed": 0 } });
-    assert_eq!(ada.metrics("demo", "Staging").await, counted, "who was there before is not missed");
+    assert_eq!(ada.metrics("demo", "Staging").await, counted, "devices from before do not lower the counters");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clearing_needs_a_deployment_and_nothing_else() {
+async fn clearing_requires_only_a_deployment() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -57,7 +57,7 @@ async fn clearing_needs_a_deployment_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clearing_at_the_same_time_as_reports_leaves_no_count_that_is_negative() {
+async fn clearing_concurrently_with_reports_leaves_no_negative_count() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
@@ -76,14 +76,14 @@ async fn clearing_at_the_same_time_as_reports_leaves_no_count_that_is_negative()
     for report in reports {
         assert_eq!(report.await.unwrap(), 200);
     }
-    // Each counter of now says how many clients are there, as their rows have it; the others count as absent.
+    // Each current counter matches the device rows; outdated counters are treated as absent.
     let counted = "SELECT m.place || ' ' || CAST(m.active AS TEXT) FROM metric_counters m \
         JOIN deployments d ON d.id = m.deployment_id AND d.counting_epoch = m.epoch WHERE m.active <> 0 ORDER BY 1";
     let there = "SELECT m.place || ' ' || CAST(COUNT(*) AS TEXT) FROM report_clients m \
         JOIN deployments d ON d.id = m.deployment_id AND d.counting_epoch = m.epoch GROUP BY m.place ORDER BY 1";
     assert_eq!(app.texts(counted, &[]).await, app.texts(there, &[]).await);
     assert_eq!(app.number("SELECT COUNT(*) FROM metric_counters WHERE active < 0").await, 0);
-    // A device that reports after that is counted, each in one place.
+    // Later reports are counted, each device once.
     for number in 0..10 {
         let body = json!({ "deployment_key": staging, "app_version": "3.0.0", "client_unique_id": format!("d{number}") });
         app.clock.advance(1);

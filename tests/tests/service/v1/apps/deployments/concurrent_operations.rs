@@ -1,4 +1,4 @@
-//! Operations at the same time.
+//! Concurrent operations.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::v1::apps::deployments::{
     below, history, labels, patch, prepared, prepared_with, promote, release, roll_back, state, stored, until_somebody_waits,
 };
 
-/// Runs all of these at once.
+/// Runs all of these concurrently.
 async fn at_once(asking: impl IntoIterator<Item: Future<Output = Answer> + Send + 'static>) -> Vec<Answer> {
     let under_way: Vec<_> = asking.into_iter().map(tokio::spawn).collect();
     let mut answers = Vec::new();
@@ -24,7 +24,7 @@ fn with_status(answers: &[Answer], status: u16) -> Vec<&Answer> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_different_uploads_at_once_are_fifty_releases() {
+async fn fifty_concurrent_uploads_create_fifty_releases() {
     let (app, ada) = prepared_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "50")).await;
     let uploads = (0..50).map(|index| {
         let ada = ada.clone();
@@ -38,7 +38,7 @@ async fn fifty_different_uploads_at_once_are_fifty_releases() {
     app.verify_audit().await.unwrap();
 }
 
-/// What a release or a change may be refused with.
+/// The possible refusals of a release or a change.
 const REFUSALS: [&str; 7] = [
     "is unfinished",
     "identical",
@@ -49,7 +49,7 @@ const REFUSALS: [&str; 7] = [
     "must not be lower than",
 ];
 
-/// The operation with this number: a share of each kind, on both deployments.
+/// The operation with this number: all kinds, on both deployments.
 async fn operation(client: Client, number: u32) -> Answer {
     let (here, there) = if number.is_multiple_of(2) { ("Staging", "Production") } else { ("Production", "Staging") };
     match number % 10 {
@@ -64,7 +64,7 @@ async fn operation(client: Client, number: u32) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_mixed_operations_at_once_each_is_a_row_or_a_refusal() {
+async fn fifty_concurrent_mixed_operations_each_succeed_or_are_refused() {
     let (app, ada) = prepared_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "50")).await;
     for deployment in ["Staging", "Production"] {
         for content in ["first", "second"] {
@@ -81,7 +81,7 @@ async fn of_fifty_mixed_operations_at_once_each_is_a_row_or_a_refusal() {
                 let deployment = location.split('/').nth(5).unwrap().to_owned();
                 made.entry(deployment).or_default().push(answer.json()["package"].take());
             }
-            // Only a change of what is there already; one that changes nothing says nothing.
+            // Only an update of an existing release; one without effect is 204.
             200 => assert!(answer.asked.starts_with("PATCH "), "{}", answer.asked),
             204 => assert!(answer.asked.starts_with("PATCH ") && answer.body.is_empty(), "{}", answer.asked),
             _ => {
@@ -96,7 +96,7 @@ async fn of_fifty_mixed_operations_at_once_each_is_a_row_or_a_refusal() {
         assert_eq!(labels(&after), (1..=after.len()).map(|label| format!("v{label}")).collect::<Vec<_>>(), "{deployment}");
         let mut made = made.remove(deployment).unwrap_or_default();
         made.sort_by_key(|package| package["label"].as_str().unwrap()[1..].parse::<u32>().unwrap());
-        // Every 201 is a row with the contents that were answered, and there is no other row.
+        // Every 201 is a row with the returned contents, and there are no other rows.
         let essence = |releases: &[Value]| -> Vec<Value> {
             let members = ["label", "packageHash", "releaseMethod", "originalLabel", "originalDeployment", "size", "description"];
             releases.iter().map(|release| members.iter().map(|member| release[member].clone()).collect()).collect()
@@ -104,14 +104,14 @@ async fn of_fifty_mixed_operations_at_once_each_is_a_row_or_a_refusal() {
         assert_eq!(essence(&after[2..]), essence(&made), "{deployment}");
         count += made.len();
     }
-    assert!(count > 10, "only {count} of 50 were done");
+    assert!(count > 10, "only {count} of 50 succeeded");
     let changes = with_status(&answers, 201).len() + with_status(&answers, 200).len();
     assert_eq!(app.audit_rows().await - before, i64::try_from(changes).unwrap(), "one row for each change");
     app.verify_audit().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_equal_promotions_at_once_exactly_one_succeeds() {
+async fn of_concurrent_identical_promotions_exactly_one_succeeds() {
     let (_app, ada) = prepared().await;
     for round in 1..=3 {
         release(&ada, "Staging", &format!("round {round}"), json!({})).await;
@@ -126,7 +126,7 @@ async fn of_equal_promotions_at_once_exactly_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn promotions_both_ways_at_once_do_not_wait_in_a_circle() {
+async fn concurrent_promotions_in_both_directions_do_not_deadlock() {
     let (_app, ada) = prepared().await;
     for round in 0..5 {
         for deployment in ["Staging", "Production"] {
@@ -143,13 +143,13 @@ async fn promotions_both_ways_at_once_do_not_wait_in_a_circle() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rollouts_that_are_raised_at_once_never_fall() {
+async fn concurrent_rollout_increases_never_decrease_the_percentage() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "rollout": 1 })).await;
     let before = app.audit_rows().await;
     let answers = at_once((2..=21).map(|number| {
         let ada = ada.clone();
-        // In an order that is not that of the numbers.
+        // Not in ascending order.
         async move { patch(&ada, "Staging", json!({ "rollout": number * 37 % 98 + 2 })).await }
     }))
     .await;
@@ -167,7 +167,7 @@ async fn rollouts_that_are_raised_at_once_never_fall() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_loses_the_role_while_waiting_changes_nothing() {
+async fn a_user_who_loses_the_role_while_waiting_changes_nothing() {
     let (app, ada) = prepared().await;
     for content in ["one", "two"] {
         release(&ada, "Staging", content, json!({})).await;

@@ -1,4 +1,4 @@
-//! Deployments: made, listed, read, and their keys.
+//! Deployments: create, list, read, and their keys.
 
 use serde_json::{Value, json};
 use tests::TestApp;
@@ -6,7 +6,7 @@ use tests::TestApp;
 use crate::v1::members;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_deployment_has_a_key_of_its_own_and_nothing_released() {
+async fn a_new_deployment_has_its_own_key_and_no_releases() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -47,7 +47,7 @@ async fn a_deployment_shows_its_newest_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployments_name_is_taken_within_its_app() {
+async fn deployment_names_are_unique_per_app() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -56,13 +56,13 @@ async fn a_deployments_name_is_taken_within_its_app() {
     let keys = app.number("SELECT COUNT(*) FROM deployment_keys").await;
     let refusal = ada.post("/v1/apps/demo/deployments", json!({ "name": "Beta", "key": "key-of-a-refused-deployment" })).await.refused(409);
     assert!(refusal.contains("Beta"), "{refusal}");
-    assert_eq!(app.number("SELECT COUNT(*) FROM deployment_keys").await, keys, "the refused deployment's key is not kept");
+    assert_eq!(app.number("SELECT COUNT(*) FROM deployment_keys").await, keys, "the refused deployment's key is not stored");
     ada.post("/v1/apps/demo/deployments", json!({ "name": "beta", "key": "key-of-a-refused-deployment" })).await.assert(201);
     ada.post("/v1/apps/other/deployments", json!({ "name": "Beta" })).await.assert(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_given_key_is_kept_when_it_follows_the_rules() {
+async fn a_valid_custom_key_is_kept() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -93,7 +93,7 @@ async fn a_given_key_is_kept_when_it_follows_the_rules() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_of_a_new_deployment_is_named_at_once() {
+async fn every_invalid_member_of_a_new_deployment_is_named_at_once() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -114,7 +114,7 @@ async fn every_bad_member_of_a_new_deployment_is_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_serves_one_deployment_and_never_passes_to_another_account() {
+async fn a_key_belongs_to_one_deployment_and_never_moves_to_another_account() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -122,22 +122,22 @@ async fn a_key_serves_one_deployment_and_never_passes_to_another_account() {
     let key = "key-that-customers-have";
     ada.post("/v1/apps/demo/deployments", json!({ "name": "First", "key": key })).await.assert(201);
 
-    // In use: taken for everybody.
+    // In use: taken for every account.
     for (client, path) in [(&ada, "/v1/apps/demo/deployments"), (&bob, "/v1/apps/bobs/deployments")] {
         let refusal = client.post(path, json!({ "name": "Second", "key": key })).await.refused(409);
-        assert!(!refusal.contains("ada") && !refusal.contains("First"), "whose it is stays unsaid: {refusal}");
+        assert!(!refusal.contains("ada") && !refusal.contains("First"), "the owner is not revealed: {refusal}");
     }
-    // Freed: for its own account only.
+    // Retained: available to its own account only.
     app.free_key(key).await;
     bob.post("/v1/apps/bobs/deployments", json!({ "name": "Second", "key": key })).await.refused(409);
     ada.post("/v1/apps/demo/deployments", json!({ "name": "Second", "key": key })).await.assert(201);
     assert_eq!(ada.deployment_key("demo", "Second").await, key);
-    // Keys differ by case.
+    // Keys are case-sensitive.
     bob.post("/v1/apps/bobs/deployments", json!({ "name": "Second", "key": key.to_uppercase() })).await.assert(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_attempts_at_one_key_or_one_name_one_succeeds() {
+async fn of_concurrent_attempts_with_one_key_or_name_one_succeeds() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -168,7 +168,7 @@ async fn of_many_attempts_at_one_key_or_one_name_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_comes_back_has_a_higher_snapshot_version() {
+async fn a_reused_key_gets_a_higher_snapshot_version() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -179,7 +179,7 @@ async fn a_key_that_comes_back_has_a_higher_snapshot_version() {
     };
     ada.post("/v1/apps/demo/deployments", json!({ "name": "First", "key": key })).await.assert(201);
     let first = version().await;
-    assert_eq!(first, app.clock.now().0, "a version is the time, or one more than the last");
+    assert_eq!(first, app.clock.now().0, "a version is the time, or the last version plus one");
     let check = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0");
     ada.upload("demo", "First", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
     assert_eq!(version().await, first + 1, "the clock stands still");
@@ -187,12 +187,12 @@ async fn a_key_that_comes_back_has_a_higher_snapshot_version() {
     app.free_key(key).await;
     app.clock.advance(-60_000);
     ada.post("/v1/apps/demo/deployments", json!({ "name": "First", "key": key })).await.assert(201);
-    assert_eq!(version().await, first + 2, "a clock that was set back does not lower it");
+    assert_eq!(version().await, first + 2, "setting the clock back does not lower it");
     assert_eq!(ada.get(&check).await.assert(200)["update_info"]["is_available"], false, "the new deployment starts empty");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_deployment_asks_for_its_snapshot_to_be_pushed() {
+async fn a_new_deployment_queues_its_snapshot() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (production, staging) = ada.create_app("demo").await;
@@ -204,7 +204,7 @@ async fn a_new_deployment_asks_for_its_snapshot_to_be_pushed() {
     keys.push(ada.deployment_key("demo", "Beta").await);
     keys.sort_unstable();
     assert_eq!(open().await, keys);
-    // A change of one that is open anyway adds nothing.
+    // A further change of a pending snapshot adds no row.
     ada.upload("demo", "Beta", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
     assert_eq!(open().await, keys);
 }

@@ -17,7 +17,7 @@ async fn a_new_deployment_has_no_history_and_no_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_history_is_every_release_from_the_oldest_as_it_was_answered() {
+async fn the_history_lists_every_release_oldest_first_as_returned() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -28,7 +28,7 @@ async fn the_history_is_every_release_from_the_oldest_as_it_was_answered() {
         answered.push(ada.upload("demo", "Staging", &bundle.0, info).await.assert(201)["package"].clone());
         app.clock.advance(1_000);
     }
-    // v10 comes after v9: labels are numbers, not texts. The clock stays within one hour, so that the addresses are the same.
+    // v10 comes after v9: labels are sorted as numbers. The clock stays within one hour, so the URLs are the same.
     let history = ada.get("/v1/apps/demo/deployments/Staging/history").await.assert(200);
     let labels: Vec<_> =
         history["history"].as_array().unwrap().iter().map(|release| release["label"].as_str().unwrap().to_owned()).collect();
@@ -36,7 +36,7 @@ async fn the_history_is_every_release_from_the_oldest_as_it_was_answered() {
     for (release, answered) in history["history"].as_array().unwrap().iter().zip(&mut answered) {
         let mut release = release.clone();
         for url in ["blobUrl", "manifestBlobUrl"] {
-            // At the turn of an hour the address is signed again.
+            // At the start of an hour the URL is signed anew.
             let path = |value: &serde_json::Value| value[url].as_str().unwrap().split_once('?').unwrap().0.to_owned();
             assert_eq!(path(&release), path(answered));
             release[url] = answered[url].clone();

@@ -1,4 +1,4 @@
-//! The rules of releases over HTTP: one file per operation. Every test has a server, a database and a clock of its own.
+//! The rules of releases over HTTP: one file per operation. Every test has its own server, database and clock.
 
 mod cleared_history;
 mod concurrent_operations;
@@ -33,7 +33,7 @@ async fn prepared_with(options: Options) -> (TestApp, Client) {
     (app, ada)
 }
 
-/// Uploads a release for 1.0.0 with more members of `packageInfo`, and gives it.
+/// Uploads a release for 1.0.0 with further members of `packageInfo`, and returns it.
 async fn release(client: &Client, deployment: &str, content: &str, more: Value) -> Value {
     let mut info = json!({ "appVersion": "1.0.0" });
     info.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -61,7 +61,7 @@ async fn history(client: &Client, deployment: &str) -> Vec<Value> {
     client.get(&below(deployment, "history")).await.assert(200)["history"].as_array().unwrap().clone()
 }
 
-/// A release without the queries of its addresses, which are signed again at the turn of an hour.
+/// A release without the queries of its URLs, which are signed anew every hour.
 fn unsigned(mut release: Value) -> Value {
     for url in ["blobUrl", "manifestBlobUrl"] {
         let path = release[url].as_str().and_then(|url| url.split_once('?')).map(|(path, _)| path.to_owned());
@@ -74,7 +74,7 @@ fn labels(releases: &[Value]) -> Vec<&str> {
     releases.iter().map(|release| release["label"].as_str().unwrap()).collect()
 }
 
-/// Everything that an operation on releases could change.
+/// All data that an operation on releases could change.
 async fn state(app: &TestApp) -> [Vec<String>; 4] {
     let releases = "SELECT d.name || ' ' || CAST(r.label AS TEXT) || ' ' || r.app_version || ' ' || COALESCE(r.description, '-') || ' ' || \
         CAST(r.is_mandatory AS TEXT) || CAST(r.is_disabled AS TEXT) || ' ' || COALESCE(CAST(r.rollout AS TEXT), '-') || ' ' || r.package_hash \
@@ -87,14 +87,14 @@ async fn state(app: &TestApp) -> [Vec<String>; 4] {
     ]
 }
 
-/// What is kept of uploads: how many rows of releases and of blobs there are, and every file of the store. Folders may stay.
+/// The stored data of uploads: the numbers of releases and blobs, and every file in storage. Empty folders may remain.
 async fn stored(app: &TestApp) -> ([i64; 2], Vec<String>) {
     let remains = app.remains().await;
     let files = remains.files.into_keys().filter(|path| path.starts_with("blobs/") && !path.ends_with('/'));
     ([remains.rows[0], remains.rows[1]], files.collect())
 }
 
-/// Expects a refusal that changes nothing, and gives its text.
+/// Expects a refusal without any change, and returns its text.
 async fn refused(app: &TestApp, status: u16, asking: impl Future<Output = Answer>) -> String {
     let before = state(app).await;
     let text = asking.await.refused(status);
@@ -102,15 +102,15 @@ async fn refused(app: &TestApp, status: u16, asking: impl Future<Output = Answer
     text
 }
 
-/// Waits until somebody waits for a lock, where locks are rows': in SQLite a second change does not even begin.
+/// Waits until a transaction waits for a row lock; on SQLite a second write transaction does not even begin.
 async fn until_somebody_waits(app: &TestApp) {
     if app.db().dialect() == Dialect::Postgres {
         let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        until("a change that waits", async || (app.number(waiting).await > 0).then_some(())).await;
+        until("a waiting transaction", async || (app.number(waiting).await > 0).then_some(())).await;
     }
 }
 
-/// What the one row says that `changing` adds to the audit trail, and what it is answered. The clock moves, so that the snapshot's new version shows.
+/// The details of the one audit row added by `changing`, and the response. The clock advances, so that a new snapshot version is visible.
 async fn noted(app: &TestApp, status: u16, changing: impl Future<Output = Answer>) -> (String, Value, Value) {
     app.clock.advance(1_000);
     let (before, versions) = (app.audit_rows().await, state(app).await[2].clone());
@@ -118,6 +118,6 @@ async fn noted(app: &TestApp, status: u16, changing: impl Future<Output = Answer
     let rows = app.audit_since(before).await;
     assert_eq!(rows.len(), 1, "{rows:#?}");
     let raised = state(app).await[2].iter().zip(&versions).filter(|(new, old)| new != old).count();
-    assert_eq!(raised, 1, "one deployment's snapshot is asked for");
+    assert_eq!(raised, 1, "one deployment's snapshot is queued");
     (rows[0].action.clone(), serde_json::from_str(&rows[0].details).unwrap(), answer["package"].clone())
 }

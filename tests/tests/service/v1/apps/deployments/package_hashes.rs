@@ -1,4 +1,4 @@
-//! `packageHash` in PATCH and promotion: a correction, never a falsification.
+//! `packageHash` in PATCH and promotions: it can correct a wrong hash, but not falsify one.
 
 use serde_json::{Value, json};
 use tests::{Bundle, Client, TestApp};
@@ -14,14 +14,14 @@ async fn zip_and_file(ada: &Client) -> [Value; 2] {
     made.try_into().unwrap()
 }
 
-/// What a damaged database, or one that was filled by hand, may say.
+/// Simulates a damaged or manually edited database.
 async fn falsify(app: &TestApp, label: &str, hash: &str) {
     let sql = "UPDATE releases SET package_hash = $2 WHERE 'v' || CAST(label AS TEXT) = $1";
     assert_eq!(app.change(sql, &[label, hash]).await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_hash_is_taken_but_that_of_the_contents() {
+async fn only_the_hash_of_the_contents_is_accepted() {
     let (app, ada) = prepared().await;
     let made = zip_and_file(&ada).await;
     let others = [&made[0]["packageHash"], &made[1]["packageHash"], &json!("0".repeat(64))];
@@ -39,7 +39,7 @@ async fn no_hash_is_taken_but_that_of_the_contents() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_hash_is_corrected_by_the_right_one_alone() {
+async fn a_wrong_hash_can_only_be_corrected_to_the_right_one() {
     let (app, ada) = prepared().await;
     let made = zip_and_file(&ada).await;
     let wrong = "f".repeat(64);
@@ -51,7 +51,7 @@ async fn a_wrong_hash_is_corrected_by_the_right_one_alone() {
         assert_eq!(corrected["packageHash"], right);
         assert_eq!(details["changes"], json!({ "packageHash": right }));
     }
-    // Without a label it is the newest one's.
+    // Without a label, the newest release.
     let right = made[1]["packageHash"].as_str().unwrap();
     falsify(&app, "v2", &wrong).await;
     patch(&ada, "Staging", json!({ "packageHash": right })).await.assert(200);
@@ -60,7 +60,7 @@ async fn a_wrong_hash_is_corrected_by_the_right_one_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_promotion_that_names_a_hash_promotes_that_one_or_nothing() {
+async fn a_promotion_with_a_hash_promotes_only_that_release() {
     let (app, ada) = prepared().await;
     let made = zip_and_file(&ada).await;
     let text = refused(&app, 409, promote(&ada, json!({ "packageHash": made[0]["packageHash"] }))).await;

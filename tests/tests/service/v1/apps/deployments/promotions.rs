@@ -12,7 +12,7 @@ async fn promote_label(client: &Client, label: &str) -> tests::Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_contents_are_carried_over_and_the_promoter_is_named() {
+async fn a_promotion_copies_the_contents_and_names_the_promoter() {
     let (app, ada) = prepared().await;
     let bob = app.sign_up("bob").await;
     app.share("ada", "demo", "bob", "Developer", app.clock.now().0 + 1).await;
@@ -31,7 +31,7 @@ async fn the_contents_are_carried_over_and_the_promoter_is_named() {
     let mut expected = source.clone();
     for (member, value) in [
         ("label", json!("v2")),
-        // A rollout is the source's own affair.
+        // A rollout is not inherited.
         ("rollout", Value::Null),
         ("releaseMethod", json!("Promote")),
         ("originalLabel", json!("v1")),
@@ -50,7 +50,7 @@ async fn the_contents_are_carried_over_and_the_promoter_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_promotion_is_noted_and_only_the_destination_is_published() {
+async fn a_promotion_is_audited_and_only_the_destination_is_published() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "description": "whispered" })).await;
     let (action, details, _) = noted(&app, 201, promote(&ada, json!({}))).await;
@@ -60,7 +60,7 @@ async fn a_promotion_is_noted_and_only_the_destination_is_published() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_given_overrides_and_what_is_unset_or_empty_is_inherited() {
+async fn given_values_override_and_unset_or_empty_ones_are_inherited() {
     let (_app, ada) = prepared().await;
     let own = json!({ "appVersion": "^1.0.0", "description": "first", "isMandatory": true });
     let shown =
@@ -87,7 +87,7 @@ async fn what_is_given_overrides_and_what_is_unset_or_empty_is_inherited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_newest_enabled_release_is_taken_or_the_one_with_the_label() {
+async fn the_newest_enabled_release_or_the_given_label_is_promoted() {
     let (app, ada) = prepared().await;
     let text = refused(&app, 409, promote(&ada, json!({}))).await;
     assert!(text.contains("no enabled release"), "{text}");
@@ -108,7 +108,7 @@ async fn the_newest_enabled_release_is_taken_or_the_one_with_the_label() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn source_and_destination_must_be_there_and_be_two() {
+async fn source_and_destination_must_exist_and_differ() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     let to = async |from: &str, destination: &str| ada.post(&below(from, "promotions"), json!({ "destination": destination })).await;
@@ -118,23 +118,23 @@ async fn source_and_destination_must_be_there_and_be_two() {
     assert!(text.contains("destination"), "{text}");
     let text = refused(&app, 404, to("Absent", "Production")).await;
     assert!(text.starts_with("deployment "), "{text}");
-    // Names are compared as they are.
+    // Names are case-sensitive.
     refused(&app, 404, to("Staging", "production")).await;
-    // Another app's deployment is none of this one.
+    // A deployment of another app is not found.
     ada.create_app("other").await;
     ada.post("/v1/apps/other/deployments", json!({ "name": "Theirs" })).await.assert(201);
     refused(&app, 404, to("Staging", "Theirs")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unfinished_rollout_at_the_destination_is_in_the_way_unless_it_is_disabled() {
+async fn an_unfinished_rollout_at_the_destination_blocks_unless_disabled() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "rollout": 50 })).await;
     release(&ada, "Production", "older", json!({ "rollout": 10 })).await;
     let text = refused(&app, 409, promote(&ada, json!({}))).await;
     assert!(text.contains("is unfinished"), "{text}");
     patch(&ada, "Production", json!({ "isDisabled": true })).await.assert(200);
-    // The source's own rollout is not: a release may be promoted while it is tried there.
+    // The source's own rollout does not: a release can be promoted during its rollout.
     promote(&ada, json!({ "rollout": 20 })).await.assert(201);
     refused(&app, 409, ada.upload("demo", "Production", b"never", json!({ "appVersion": "1.0.0" }))).await;
     patch(&ada, "Production", json!({ "rollout": 100 })).await.assert(200);
@@ -152,7 +152,7 @@ async fn identical_contents_for_the_same_versions_are_refused() {
         let text = refused(&app, 409, promote(&ada, info)).await;
         assert!(text.contains("identical"), "{text}");
     }
-    // For other versions they are something new; and then the first range's once more.
+    // For other versions they are new, and so is the first range after that.
     for range in ["^2.0.0", "^1.2.0"] {
         promote(&ada, json!({ "appVersion": range })).await.assert(201);
     }
@@ -160,7 +160,7 @@ async fn identical_contents_for_the_same_versions_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_promoted_release_stays_as_it_is_whatever_becomes_of_its_source() {
+async fn later_changes_of_the_source_do_not_affect_a_promoted_release() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "description": "first" })).await;
     let promoted = promote(&ada, json!({})).await.assert(201)["package"].take();
@@ -175,7 +175,7 @@ async fn a_promoted_release_stays_as_it_is_whatever_becomes_of_its_source() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_is_named_at_once() {
+async fn every_invalid_member_is_named_at_once() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     let send = async |body: Value| ada.post(&below("Staging", "promotions"), body).await;
@@ -195,11 +195,11 @@ async fn every_bad_member_is_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_source_is_judged_as_it_is_when_the_destination_is_free() {
+async fn the_source_is_read_after_the_destination_lock_is_acquired() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "description": "first" })).await;
     release(&ada, "Staging", "two", json!({})).await;
-    // Somebody holds the destination; while the promotion waits, the source's newest release is disabled.
+    // The destination is locked; while the promotion waits, the source's newest release is disabled.
     let mut holder = app.db().write().await.unwrap();
     let lock = "UPDATE deployments SET last_label = last_label WHERE name = 'Production'";
     on_write!(holder, |conn| sqlx::query(lock).execute(conn).await).unwrap();
@@ -216,7 +216,7 @@ async fn the_source_is_judged_as_it_is_when_the_destination_is_free() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_promotion_waits_for_no_change_of_its_source() {
+async fn a_promotion_does_not_wait_for_changes_of_its_source() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     if app.db().dialect() == Dialect::Postgres {
@@ -226,7 +226,7 @@ async fn a_promotion_waits_for_no_change_of_its_source() {
         promote(&ada, json!({})).await.assert(201);
         holder.commit().await.unwrap();
     } else {
-        // One writer at a time: there is nothing that could be waited for.
+        // With a single writer there is nothing to wait for.
         promote(&ada, json!({})).await.assert(201);
     }
 }

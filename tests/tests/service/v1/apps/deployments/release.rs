@@ -1,4 +1,4 @@
-//! PATCH …/release: what changes, what changes nothing, what is refused.
+//! PATCH …/release: what can change, what has no effect, and what is refused.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::v1::apps::deployments::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_member_changes_alone_and_is_noted() {
+async fn each_member_can_be_updated_alone_and_is_audited() {
     let (app, ada) = prepared().await;
     let mut expected = unsigned(release(&ada, "Staging", "one", json!({ "rollout": 20 })).await);
     let changes = [
@@ -30,14 +30,14 @@ async fn each_member_changes_alone_and_is_noted() {
         let read: Vec<_> = history(&ada, "Staging").await.into_iter().map(unsigned).collect();
         assert_eq!(read, [expected.clone()]);
     }
-    // 100 is kept as null.
+    // 100 is stored as null.
     let (_, details, package) = noted(&app, 200, patch(&ada, "Staging", json!({ "rollout": 100, "isMandatory": false }))).await;
     assert_eq!((&package["rollout"], &package["isMandatory"]), (&Value::Null, &json!(false)));
     assert_eq!(details["changes"], json!({ "rollout": null, "isMandatory": false }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_label_says_which_release_and_without_one_it_is_the_newest() {
+async fn the_label_selects_the_release_and_defaults_to_the_newest() {
     let (app, ada) = prepared().await;
     let text = refused(&app, 404, patch(&ada, "Staging", json!({ "isMandatory": true }))).await;
     assert!(text.contains("release"), "{text}");
@@ -53,13 +53,13 @@ async fn the_label_says_which_release_and_without_one_it_is_the_newest() {
         assert!(text.contains("release"), "{text}");
     }
     refused(&app, 404, patch(&ada, "Absent", json!({ "isMandatory": true }))).await;
-    // Not even one that says nothing finds what is not there.
+    // Even an empty update of an unknown release is 404.
     refused(&app, 404, patch_of(&ada, "Staging", "v4", json!({}))).await;
     refused(&app, 404, patch(&ada, "Production", json!({}))).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_changes_nothing_is_204_before_every_refusal() {
+async fn a_change_without_effect_is_204_before_any_refusal() {
     let (app, ada) = prepared().await;
     let first = release(&ada, "Staging", "one", json!({ "rollout": 25, "description": "first", "isDisabled": true })).await;
     release(&ada, "Staging", "two", json!({})).await;
@@ -70,14 +70,14 @@ async fn what_changes_nothing_is_204_before_every_refusal() {
         ("Staging", json!({ "packageInfo": null, "label": null })),
         ("Staging", json!({ "packageInfo": {}, "label": "v1" })),
         ("Staging", json!({ "packageInfo": { "somethingElse": 1 } })),
-        // Null is "not given", of a rollout too.
+        // Null is absent, also for a rollout.
         (
             "Staging",
             json!({ "label": "v1", "packageInfo": {
                 "appVersion": null, "description": null, "isMandatory": null, "isDisabled": null, "rollout": null, "packageHash": null,
             } }),
         ),
-        // A rollout that is complete, or of a release that is not the newest, stays what it is.
+        // An unchanged rollout that is complete, or that of an older release.
         ("Staging", json!({ "packageInfo": { "rollout": 100 } })),
         ("Staging", json!({ "label": "v1", "packageInfo": { "rollout": 25, "isDisabled": true } })),
         ("Staging", json!({ "label": "v1", "packageInfo": { "description": "first", "packageHash": first["packageHash"] } })),
@@ -94,7 +94,7 @@ async fn what_changes_nothing_is_204_before_every_refusal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollout_only_grows_until_it_is_complete() {
+async fn a_rollout_can_only_grow_until_complete() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "rollout": 40 })).await;
     for lower in [1, 39] {
@@ -107,9 +107,9 @@ async fn a_rollout_only_grows_until_it_is_complete() {
     for rollout in [1, 99] {
         refused(&app, 409, patch(&ada, "Staging", json!({ "rollout": rollout }))).await;
     }
-    // A refusal takes the rest of the change with it.
+    // A refusal discards the whole update.
     refused(&app, 409, patch(&ada, "Staging", json!({ "rollout": 50, "isMandatory": true }))).await;
-    // One that was for everybody from the start.
+    // A release that was fully rolled out from the start.
     release(&ada, "Production", "one", json!({})).await;
     refused(&app, 409, patch(&ada, "Production", json!({ "rollout": 50 }))).await;
 }
@@ -118,25 +118,25 @@ async fn a_rollout_only_grows_until_it_is_complete() {
 async fn the_rollout_of_a_release_that_is_not_the_newest_is_frozen() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "rollout": 25 })).await;
-    // Disabled, it can still grow while it is the newest.
+    // A disabled rollout can still grow while it is the newest.
     patch(&ada, "Staging", json!({ "isDisabled": true })).await.assert(200);
     patch(&ada, "Staging", json!({ "rollout": 30 })).await.assert(200);
     release(&ada, "Staging", "two", json!({})).await;
-    assert_eq!(history(&ada, "Staging").await[0]["rollout"], 30, "a newer release changes nothing of an older one");
+    assert_eq!(history(&ada, "Staging").await[0]["rollout"], 30, "a newer release does not change an older one");
     for rollout in [20, 31, 99, 100] {
         refused(&app, 409, patch_of(&ada, "Staging", "v1", json!({ "rollout": rollout }))).await;
     }
-    // Nor may it be offered again as it is; with a rollout besides, no more.
+    // It cannot be enabled again, with or without a new rollout.
     refused(&app, 409, patch_of(&ada, "Staging", "v1", json!({ "isDisabled": false }))).await;
     refused(&app, 409, patch_of(&ada, "Staging", "v1", json!({ "isDisabled": false, "rollout": 100 }))).await;
     refused(&app, 409, patch_of(&ada, "Staging", "v1", json!({ "isDisabled": false, "isMandatory": true }))).await;
-    // Everything else of it can change.
+    // Everything else can change.
     patch_of(&ada, "Staging", "v1", json!({ "isMandatory": true, "description": "old", "appVersion": "1.x" })).await.assert(200);
     assert_eq!(labels(&history(&ada, "Staging").await), ["v1", "v2"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_older_release_for_everybody_can_be_disabled_and_enabled() {
+async fn an_older_fully_rolled_out_release_can_be_disabled_and_enabled() {
     let (_app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     release(&ada, "Staging", "two", json!({ "rollout": 10 })).await;
@@ -146,14 +146,14 @@ async fn an_older_release_for_everybody_can_be_disabled_and_enabled() {
             is_disabled
         );
     }
-    // The newest may be enabled again with its rollout under way.
+    // The newest release can be enabled again during its rollout.
     for is_disabled in [true, false] {
         patch(&ada, "Staging", json!({ "isDisabled": is_disabled })).await.assert(200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn finishing_or_disabling_a_rollout_makes_way_for_the_next_release() {
+async fn finishing_or_disabling_a_rollout_allows_the_next_release() {
     let (app, ada) = prepared().await;
     for (content, way) in [("one", json!({ "rollout": 100 })), ("two", json!({ "isDisabled": true }))] {
         release(&ada, "Staging", content, json!({ "rollout": 10 })).await;
@@ -166,7 +166,7 @@ async fn finishing_or_disabling_a_rollout_makes_way_for_the_next_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_description_of_a_promoted_release_stays() {
+async fn the_description_of_a_promoted_release_is_kept() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "description": "first" })).await;
     promote(&ada, json!({})).await.assert(201);
@@ -174,7 +174,7 @@ async fn the_description_of_a_promoted_release_stays() {
     refused(&app, 409, patch(&ada, "Production", json!({ "clear": ["description"] }))).await;
     refused(&app, 409, patch(&ada, "Production", json!({ "description": "other", "isMandatory": true }))).await;
     patch(&ada, "Production", json!({ "description": "first", "isMandatory": true })).await.assert(200);
-    // That of a rollback may change.
+    // That of a rollback can change.
     release(&ada, "Staging", "two", json!({})).await;
     roll_back(&ada, "Staging", Value::Null).await.assert(201);
     patch(&ada, "Staging", json!({ "description": "back again" })).await.assert(200);
@@ -205,7 +205,7 @@ async fn empty_texts_change_nothing_and_are_inherited_by_a_promotion() {
     }
     let (_, details, patched) = noted(&app, 200, patch(&ada, "Staging", json!({ "clear": ["description"], "description": "" }))).await;
     assert_eq!((&patched["description"], &details["changes"]), (&Value::Null, &json!({ "description": null })));
-    // The document asks for no more than the service does; an upload names its range.
+    // The document requires no more than the service does; an upload requires its range.
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     for (schema, least) in [("NewRelease", Some(1)), ("ReleaseChanges", None)] {
         let range = &document["components"]["schemas"][schema]["properties"]["appVersion"];
@@ -214,7 +214,7 @@ async fn empty_texts_change_nothing_and_are_inherited_by_a_promotion() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_is_named_at_once() {
+async fn every_invalid_member_is_named_at_once() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     let long = "é".repeat(256);
@@ -249,20 +249,20 @@ async fn every_bad_member_is_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn notes_that_do_not_fit_into_ten_kilobytes_go_through_the_upload() {
+async fn descriptions_beyond_ten_kilobytes_work_only_in_uploads() {
     let (app, ada) = prepared().await;
     let long = "x".repeat(10_000);
     release(&ada, "Staging", "one", json!({ "description": long })).await;
     patch(&ada, "Staging", json!({ "description": "y".repeat(10_000) })).await.assert(200);
-    // 10,000 characters of two bytes: as many UTF-16 units as there may be, but more bytes than a JSON body has.
+    // 10,000 two-byte characters: the maximum in UTF-16 code units, but too many bytes for a JSON body.
     for path in ["release", "promotions"] {
         let body = json!({ "destination": "Production", "packageInfo": { "description": "é".repeat(10_000) } });
         let method = if path == "release" { reqwest::Method::PATCH } else { reqwest::Method::POST };
         refused(&app, 413, ada.send(ada.request(method, &below("Staging", path)).json(&body))).await;
     }
-    // And one unit more, within the bytes.
+    // One unit too many, within the bytes.
     refused(&app, 400, patch(&ada, "Staging", json!({ "description": "x".repeat(10_001) }))).await;
-    // Carried over they may be as long as they are.
+    // Inherited descriptions may have any length.
     let notes = "é".repeat(10_000);
     release(&ada, "Staging", "two", json!({ "description": notes })).await;
     assert_eq!(promote(&ada, json!({})).await.assert(201)["package"]["description"], notes);

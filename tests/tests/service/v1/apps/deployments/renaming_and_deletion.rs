@@ -1,4 +1,4 @@
-//! Deployments: renamed and deleted, and their keys, which are never freed.
+//! Renaming and deleting deployments; their keys are never freed.
 
 use serde_json::{Value, json};
 use tests::{Options, TestApp};
@@ -25,7 +25,7 @@ async fn a_renamed_deployment_keeps_its_key_and_its_releases() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_name_keeps_the_rules_and_is_free_within_the_app() {
+async fn a_new_name_must_be_valid_and_unused_within_the_app() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -43,7 +43,7 @@ async fn a_new_name_keeps_the_rules_and_is_free_within_the_app() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_deployments_key_answers_from_a_tombstone_until_its_owner_uses_it_again() {
+async fn a_deleted_deployments_key_serves_a_tombstone_until_its_owner_reuses_it() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let (production, staging) = ada.create_app("demo").await;
@@ -66,21 +66,21 @@ async fn a_deleted_deployments_key_answers_from_a_tombstone_until_its_owner_uses
     assert_eq!(ada.get("/v1/apps/demo").await.assert(200)["app"]["deployments"], json!(["Production"]));
     check(&app, &staging).await.refused(404);
     report(&app, &staging, "device", "v2").await.assert(200);
-    assert_eq!(check(&app, &production).await.assert(200)["update_info"]["label"], "v1", "the others serve on");
+    assert_eq!(check(&app, &production).await.assert(200)["update_info"]["label"], "v1", "other deployments still work");
     assert_eq!(app.number("SELECT COUNT(*) FROM releases").await, 1);
-    assert_eq!(app.number("SELECT COUNT(*) FROM blobs").await, blobs, "blobs stay until a job deletes unused ones");
-    // They were used until now; that Production has one of them, too, is for the clean-up to see.
+    assert_eq!(app.number("SELECT COUNT(*) FROM blobs").await, blobs, "blobs are kept for the cleanup");
+    // They were in use until now. The cleanup has to notice that Production has one of them, too.
     let now = app.clock.now().0;
     let ages = app.texts("SELECT CAST(last_used_time AS TEXT) FROM blobs", &[]).await;
     assert_eq!(ages.iter().filter(|age| age.parse::<i64>().unwrap() >= now).count(), 2);
 
-    // Never freed: another account is refused, the owner's Admin may bring it back.
+    // Never freed: another account is refused, the owner's admin can reuse it.
     bob.post("/v1/apps/bobs/deployments", json!({ "name": "Mine", "key": staging })).await.refused(409);
     add(&ada, "demo", "bob", "Admin").await;
     let made = bob.post("/v1/apps/demo/deployments", json!({ "name": "Staging", "key": staging })).await;
     assert_eq!(made.assert(201)["deployment"]["key"], json!(staging));
     assert_eq!(check(&app, &staging).await.assert(200)["update_info"]["is_available"], false);
-    assert_eq!(ada.metrics("demo", "Staging").await, json!({}), "what was counted before is not this deployment's");
+    assert_eq!(ada.metrics("demo", "Staging").await, json!({}), "earlier counts do not belong to this deployment");
     assert_eq!(release(&ada, "demo", "Staging", "v4").await.assert(201)["package"]["label"], "v1");
     assert_eq!(check(&app, &staging).await.assert(200)["update_info"]["label"], "v1");
     report(&app, &staging, "device", "v1").await.assert(200);
@@ -98,14 +98,14 @@ async fn a_collaborator_of_one_app_cannot_take_the_deleted_keys_of_another() {
     let take = json!({ "name": "Mine", "key": secret });
     bob.post("/v1/apps/open/deployments", take.clone()).await.refused(409);
     app.api_key("bob", &["apps"]).await.post("/v1/apps/open/deployments", take.clone()).await.refused(409);
-    // Nor once the whole app is gone. Its owner can, in whichever app.
+    // Nor after deleting the app. The owner can use it in any app.
     ada.delete("/v1/apps/secret").await.assert(204);
     bob.post("/v1/apps/open/deployments", take.clone()).await.refused(409);
     ada.post("/v1/apps/open/deployments", take).await.assert(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tombstone_is_newer_than_what_it_buries() {
+async fn a_tombstone_has_a_higher_version_than_the_deleted_snapshot() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
@@ -126,7 +126,7 @@ async fn a_tombstone_is_newer_than_what_it_buries() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deployments_are_deleted_at_the_same_time_as_they_are_used() {
+async fn deployments_can_be_deleted_while_in_use() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

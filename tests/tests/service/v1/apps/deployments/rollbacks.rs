@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::v1::apps::deployments::{below, history, labels, noted, patch, prepared, promote, refused, release, roll_back, unsigned};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_release_before_the_newest_is_released_again_on_top_of_it() {
+async fn a_rollback_releases_the_previous_release_again() {
     let (app, ada) = prepared().await;
     let bob = app.sign_up("bob").await;
     app.share("ada", "demo", "bob", "Developer", app.clock.now().0 + 1).await;
@@ -28,17 +28,17 @@ async fn the_release_before_the_newest_is_released_again_on_top_of_it() {
         expected[member] = value;
     }
     assert_eq!(unsigned(package.clone()), unsigned(expected));
-    assert_eq!(package.get("originalDeployment"), None, "that is the mark of a promotion");
+    assert_eq!(package.get("originalDeployment"), None, "only promotions have this member");
     assert_eq!(app.remains().await.rows[1], blobs, "the bytes are shared");
     let download = app.anonymous().get(package["blobUrl"].as_str().unwrap().strip_prefix(&app.base).unwrap()).await;
     assert_eq!(download.body, b"one");
-    // The one that was rolled back stays, with its rollout.
+    // The release before the rollback is kept with its rollout.
     let after = history(&ada, "Staging").await;
     assert_eq!((labels(&after), &after[1]["rollout"]), (vec!["v1", "v2", "v3"], &second["rollout"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollback_is_noted() {
+async fn a_rollback_is_audited() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     release(&ada, "Staging", "two", json!({})).await;
@@ -48,7 +48,7 @@ async fn a_rollback_is_noted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_target_that_is_disabled_or_in_a_rollout_comes_back_enabled_and_for_everybody() {
+async fn a_disabled_or_partially_rolled_out_target_is_restored_for_all_devices() {
     let (_app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "rollout": 10, "isDisabled": true, "description": "first" })).await;
     release(&ada, "Staging", "two", json!({})).await;
@@ -56,13 +56,13 @@ async fn a_target_that_is_disabled_or_in_a_rollout_comes_back_enabled_and_for_ev
     let package = roll_back(&ada, "Staging", json!("v1")).await.assert(201)["package"].take();
     assert_eq!((&package["isDisabled"], &package["rollout"]), (&json!(false), &Value::Null));
     assert_eq!((&package["originalLabel"], &package["description"]), (&json!("v1"), &json!("first")));
-    // The target itself stays as it was.
+    // The target itself is unchanged.
     let first = history(&ada, "Staging").await[0].clone();
     assert_eq!((&first["isDisabled"], &first["rollout"]), (&json!(true), &json!(10)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unfinished_rollout_is_no_obstacle_and_is_over_with_it() {
+async fn a_rollback_ends_an_unfinished_rollout() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     release(&ada, "Staging", "two", json!({ "rollout": 10 })).await;
@@ -72,7 +72,7 @@ async fn an_unfinished_rollout_is_no_obstacle_and_is_over_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_an_earlier_release_there_is_nothing_to_go_back_to() {
+async fn a_rollback_without_an_earlier_release_is_refused() {
     let (app, ada) = prepared().await;
     for target in [Value::Null, json!("v1")] {
         refused(&app, 404, roll_back(&ada, "Staging", target)).await;
@@ -82,11 +82,11 @@ async fn without_an_earlier_release_there_is_nothing_to_go_back_to() {
     assert!(text.contains("earlier release"), "{text}");
     refused(&app, 404, roll_back(&ada, "Staging", json!("v2"))).await;
     refused(&app, 404, roll_back(&ada, "Absent", Value::Null)).await;
-    // What another deployment has does not count.
+    // Releases of another deployment do not count.
     release(&ada, "Production", "one", json!({})).await;
     release(&ada, "Production", "two", json!({})).await;
     refused(&app, 404, roll_back(&ada, "Staging", json!("v2"))).await;
-    // What was cleared away neither; and its labels are not used again.
+    // Cleared releases do not count either, and their labels are not reused.
     ada.delete(&below("Production", "history")).await.assert_status(204);
     release(&ada, "Production", "three", json!({})).await;
     refused(&app, 404, roll_back(&ada, "Production", Value::Null)).await;
@@ -95,7 +95,7 @@ async fn without_an_earlier_release_there_is_nothing_to_go_back_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_current_release_is_refused() {
+async fn a_rollback_to_the_current_release_is_refused() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     for expected in ["v1", "v2", "v3"] {
@@ -106,19 +106,19 @@ async fn the_current_release_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn across_a_change_of_the_binary_versions_it_is_refused() {
+async fn a_rollback_across_a_change_of_binary_versions_is_refused() {
     let (app, ada) = prepared().await;
     for (content, range) in [("one", "^1.2.0"), ("two", "1.2.0"), ("three", "^1.2")] {
         ada.upload("demo", "Staging", content.as_bytes(), json!({ "appVersion": range })).await.assert(201);
     }
-    // The default is the one before, whatever it is for.
+    // The default is the previous release, regardless of its range.
     let text = refused(&app, 409, roll_back(&ada, "Staging", Value::Null)).await;
     assert!(text.contains("appVersion"), "{text}");
     refused(&app, 409, roll_back(&ada, "Staging", json!("v2"))).await;
-    // The same range in other words is the same.
+    // An equivalent range is the same.
     let package = roll_back(&ada, "Staging", json!("v1")).await.assert(201)["package"].take();
     assert_eq!((&package["label"], &package["appVersion"]), (&json!("v4"), &json!("^1.2.0")));
-    // What counts is the version that a release has now.
+    // The current version range counts.
     patch(&ada, "Staging", json!({ "appVersion": "2.0.0" })).await.assert(200);
     refused(&app, 409, roll_back(&ada, "Staging", json!("v3"))).await;
 }
@@ -140,7 +140,7 @@ async fn a_rollback_can_be_rolled_back_and_promoted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_body_may_be_left_out_but_not_be_wrong() {
+async fn the_body_is_optional_but_must_be_valid() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     release(&ada, "Staging", "two", json!({})).await;
@@ -169,10 +169,10 @@ async fn the_body_may_be_left_out_but_not_be_wrong() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stored_rollout_holds_for_an_older_release_that_is_picked_again() {
+async fn a_stored_rollout_still_applies_to_an_older_release() {
     let (app, ada) = prepared().await;
     let key = ada.deployment_key("demo", "Staging").await;
-    // The bucket of device-1 is 31 for v2: it is outside of 31 percent, and inside of 32.
+    // The bucket of device-1 is 31 for v2: outside of 31 percent, inside of 32.
     let offered = async || {
         let path = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0&client_unique_id=device-1");
         app.anonymous().get(&path).await.assert(200)["update_info"]["label"].as_str().unwrap().to_owned()
@@ -184,7 +184,7 @@ async fn a_stored_rollout_holds_for_an_older_release_that_is_picked_again() {
     assert_eq!(offered().await, "v2");
     roll_back(&ada, "Staging", Value::Null).await.assert(201);
     assert_eq!(offered().await, "v3");
-    // Without the rollback's release it is v2's turn once more, for those whom it was for.
+    // Without the rollback's release, v2 applies again to the selected devices.
     patch(&ada, "Staging", json!({ "isDisabled": true })).await.assert(200);
     assert_eq!(offered().await, "v2");
     assert_eq!(history(&ada, "Staging").await[1]["rollout"], 32);

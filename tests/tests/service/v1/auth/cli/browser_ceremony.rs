@@ -1,4 +1,4 @@
-//! The way through a browser on the same machine, from the start to the end (RFC 8252, RFC 7636).
+//! The complete flow through a browser on the same machine (RFC 8252, RFC 7636).
 
 use serde_json::{Value, json};
 use tests::SessionOrigin::Dashboard;
@@ -10,7 +10,7 @@ use super::participants::{
 use super::{DAY, MINUTE};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_line_is_let_in_through_the_browser() {
+async fn a_cli_is_authorized_through_the_browser() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous().from("203.0.113.7");
     let told = json!({
@@ -20,7 +20,7 @@ async fn a_command_line_is_let_in_through_the_browser() {
     let begun = app.clock.now().0;
     let mut ceremony = Ceremony::begin_with(Way::Browser, &cli, &told).await;
     let id = ceremony.id().to_owned();
-    assert_eq!(uuid::Uuid::parse_str(&id).unwrap().get_version_num(), 4, "it cannot be guessed by its time");
+    assert_eq!(uuid::Uuid::parse_str(&id).unwrap().get_version_num(), 4, "it cannot be guessed from its time");
     let page = format!("{}/dashboard/cli/authorize/{id}", app.base);
     assert_eq!(ceremony.started, json!({ "authorizationId": id, "authorizeUrl": page, "expiresAt": begun + 10 * MINUTE }));
 
@@ -39,7 +39,7 @@ async fn a_command_line_is_let_in_through_the_browser() {
     let code = on_redirect(&approved, "code").unwrap();
     assert!(code.len() == 43 && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)), "256 bits");
     assert_eq!(approved["redirectUri"], format!("{REDIRECT}?code={code}&state=xyz"));
-    assert_eq!(machines(&dashboard).await, Vec::<Value>::new(), "the approval itself authorizes nobody");
+    assert_eq!(machines(&dashboard).await, Vec::<Value>::new(), "the approval alone signs nobody in");
     assert_eq!(status(&dashboard, &id).await, "approved");
 
     app.clock.advance(1_000);
@@ -73,9 +73,9 @@ async fn a_command_line_is_let_in_through_the_browser() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_example_of_rfc_7636_is_let_in() {
+async fn the_example_of_rfc_7636_is_accepted() {
     let (app, dashboard) = ada().await;
-    // Appendix B: the challenge is the RFC's, not computed here.
+    // Appendix B: the challenge from the RFC, not calculated here.
     let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
     let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
     let key = ProofKey { verifier: verifier.to_owned(), challenge: challenge.to_owned() };
@@ -87,7 +87,7 @@ async fn the_example_of_rfc_7636_is_let_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn verifiers_of_every_length_and_letter_that_the_rfc_allows_are_accepted() {
+async fn verifiers_of_every_length_and_character_in_the_rfc_are_accepted() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     for verifier in ["a".repeat(43), "Z0-._~".repeat(22)[..128].to_owned(), format!("{}-._~", "0123456789".repeat(5))] {
@@ -101,7 +101,7 @@ async fn verifiers_of_every_length_and_letter_that_the_rfc_allows_are_accepted()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_state_comes_back_as_it_was_whatever_it_holds() {
+async fn any_state_is_returned_unchanged() {
     let (app, dashboard) = ada_with(many()).await;
     let longest = "ü".repeat(512);
     let states =
@@ -116,7 +116,7 @@ async fn the_state_comes_back_as_it_was_whatever_it_holds() {
             let redirect = decided["redirectUri"].as_str().unwrap();
             assert!(redirect.starts_with(&format!("{REDIRECT}?")) && redirect.is_ascii(), "{redirect}");
             assert!(!redirect.bytes().any(|byte| byte.is_ascii_control() || b" \"'<>#\\`{}|^".contains(&byte)), "{redirect}");
-            // Read as browsers' and servers' URL parsers do.
+            // Parsed like browsers and servers do.
             let url = reqwest::Url::parse(redirect).unwrap();
             let pairs: Vec<_> = url.query_pairs().into_owned().collect();
             let names: Vec<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
@@ -142,7 +142,7 @@ async fn without_a_state_the_redirect_has_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_version_may_stand_in_a_header() {
+async fn the_version_can_be_sent_in_a_header() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     for (body, header, shown) in [
@@ -164,7 +164,7 @@ async fn the_version_may_stand_in_a_header() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_line_may_say_nothing_of_itself() {
+async fn a_cli_may_omit_all_information_about_itself() {
     let (app, dashboard) = ada().await;
     let silent = json!({ "deviceId": null, "deviceName": null, "clientName": null, "clientPlatform": null, "unknown": { "member": 1 } });
     let mut ceremony = Ceremony::begin_with(Way::Browser, &app.anonymous(), &silent).await;
@@ -177,26 +177,26 @@ async fn a_command_line_may_say_nothing_of_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_is_of_one_ceremony_alone() {
+async fn a_code_belongs_to_one_authorization_request() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let (mut one, mut two) = (Ceremony::begin(Way::Browser, &cli).await, Ceremony::begin(Way::Browser, &cli).await);
     one.approve(&dashboard).await;
     two.approve(&dashboard).await;
-    // With the verifier of the other one it is a wrong verifier, which ends the one that the code is of and no other.
+    // The other request's verifier is wrong and cancels only the request that the code belongs to.
     refused(&one.exchange_with("code", two.grant["code"].clone()).await, "invalid_grant");
     refused(&two.exchange().await, "invalid_grant");
     one.exchange().await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_approves_is_whose_account_it_is() {
+async fn the_credential_belongs_to_the_account_that_approves() {
     let (app, ada) = ada().await;
     let bob = super::participants::person(&app, "bob").await;
     let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous().from("203.0.113.7")).await;
     read(&ada, ceremony.id()).await.assert(200);
     ceremony.approve(&bob).await;
-    // The exchange may come from anywhere.
+    // The exchange may come from any address.
     ceremony.cli = ceremony.cli.from("198.51.100.9");
     let given = ceremony.exchange().await;
     assert_eq!(given.assert(200)["account"], json!({ "email": "bob@example.com" }));
@@ -206,7 +206,7 @@ async fn whoever_approves_is_whose_account_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn several_command_lines_are_let_in_beside_each_other() {
+async fn several_clis_can_be_authorized_concurrently() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let mut ceremonies = Vec::new();

@@ -1,4 +1,4 @@
-//! What ends a login that is on its way: a new password, or the end of the session that approved it, between every two steps of both ceremonies.
+//! Cancellation of pending CLI logins by a new password or the end of the approving session, between every two steps of both flows.
 
 use serde_json::json;
 use tests::SessionOrigin::Dashboard;
@@ -12,24 +12,24 @@ use super::participants::{
 
 const OTHER: &str = "quite another phrase for the gate";
 
-/// What happens.
+/// The event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// The password is reset by a mail.
+    /// A password reset by mail.
     Reset,
-    /// It is changed by the session that approves, which is kept.
+    /// The approving session changes the password and is kept.
     ChangeHere,
-    /// It is changed by another session.
+    /// Another session changes the password.
     ChangeElsewhere,
-    /// The session that approves ends itself.
+    /// The approving session signs out.
     SignOut,
-    /// Another session ends all others.
+    /// Another session revokes all others.
     SignOutAll,
-    /// A CLI ends the sessions of its address.
+    /// A CLI revokes the sessions of its address.
     SignOutSource,
-    /// It ends as an entry of the list of keys.
+    /// It is revoked through the list of access keys.
     SignOutKey,
-    /// Its time is over.
+    /// It expires.
     SessionExpires,
 }
 
@@ -45,13 +45,13 @@ const EVENTS: [Event; 8] = [
 ];
 
 impl Event {
-    /// Whether it ends every CLI's credential, too, and whatever was not approved yet.
+    /// Whether the event also revokes every CLI credential and pending request.
     fn is_new_password(self) -> bool {
         matches!(self, Self::Reset | Self::ChangeHere | Self::ChangeElsewhere)
     }
 }
 
-/// The steps of a ceremony: what happens, happens after one of them.
+/// The steps of a flow; the event happens after one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Begun,
@@ -67,7 +67,7 @@ fn generous() -> Options {
     names.iter().fold(many(), |options, name| options.with(&format!("LIMIT_{name}"), "10000/1h"))
 }
 
-/// Somebody with a session for the ceremony and a second one, and what happens to her.
+/// A user with a session for the flow and a second one.
 struct Stage<'a> {
     app: &'a TestApp,
     name: String,
@@ -106,7 +106,7 @@ impl<'a> Stage<'a> {
                 let path = format!("/v1/access-keys/Login-{}", current["id"].as_str().unwrap());
                 self.session().await.delete(&path).await.assert(204);
             }
-            // Nothing else tells a session whose time is over from one that is there.
+            // An expired session cannot be distinguished otherwise.
             Event::SessionExpires => {
                 let hash = shared::hash::Sha256Hex::of(self.dashboard.token().as_bytes()).to_string();
                 let now = self.app.clock.now().0.to_string();
@@ -125,7 +125,7 @@ async fn see(way: Way, dashboard: &Client, ceremony: &Ceremony) {
     read(dashboard, ceremony.id()).await.assert(200);
 }
 
-/// Goes through a ceremony up to a step, lets the event happen, and goes on.
+/// Runs a flow up to a step, triggers the event, and continues.
 async fn interrupted(stage: &Stage<'_>, bystander: &Client, way: Way, after: Step, event: Event) {
     let case = format!("{way:?}, {event:?} after {after:?}");
     let mut ceremony = Ceremony::begin(way, &stage.app.anonymous()).await;
@@ -174,7 +174,7 @@ async fn not_approved_yet(stage: &Stage<'_>, bystander: &Client, way: Way, mut c
     }
     let again = if event == Event::ChangeHere { stage.dashboard.clone() } else { stage.session().await };
     if event.is_new_password() {
-        // It may be of someone who knew the old password; anybody else may still approve it, for an account of his own.
+        // An attacker with the old password may have started it; another user can still approve it for their own account.
         approve(&again, ceremony.id()).await.refused_with(409, None);
         deny(&again, ceremony.id()).await.refused_with(409, None);
         assert_eq!(status(&again, ceremony.id()).await, "expired", "{case}");
@@ -184,7 +184,7 @@ async fn not_approved_yet(stage: &Stage<'_>, bystander: &Client, way: Way, mut c
         ceremony.approve(bystander).await;
         stage.app.clock.advance(30_000);
         assert_eq!(ceremony.exchange().await.assert(200)["account"]["email"], "bob@example.com", "{case}");
-        // One that is begun afterwards is not concerned.
+        // A request started afterwards is unaffected.
         ceremony = Ceremony::begin(way, &stage.app.anonymous()).await;
     }
     see(way, &again, &ceremony).await;
@@ -205,29 +205,29 @@ async fn walk(event: Event) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_cancels_what_is_on_its_way() {
+async fn a_password_reset_cancels_pending_requests() {
     walk(Event::Reset).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_cancels_what_is_on_its_way_though_the_session_stays() {
+async fn a_password_change_cancels_pending_requests_but_keeps_the_session() {
     walk(Event::ChangeHere).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_by_another_session_cancels_what_is_on_its_way() {
+async fn a_password_change_by_another_session_cancels_pending_requests() {
     walk(Event::ChangeElsewhere).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_the_approving_session_cancels_what_it_has_approved() {
+async fn revoking_the_approving_session_cancels_its_approvals() {
     for event in EVENTS.into_iter().filter(|event| !event.is_new_password()) {
         walk(event).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_the_account_cancels_what_it_has_approved() {
+async fn deleting_the_account_cancels_its_approvals() {
     let (app, _) = ada_with(generous()).await;
     for way in WAYS {
         for exchanges_before in [false, true] {
@@ -247,7 +247,7 @@ async fn the_end_of_the_account_cancels_what_it_has_approved() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_ends_by_itself_ends_what_it_has_approved() {
+async fn expiration_of_the_approving_session_cancels_its_approvals() {
     let (app, _) = ada_with(generous().with("LIMIT_SESSION", "2m").with("LIMIT_SESSION_IDLE", "1m")).await;
     for way in WAYS {
         let dashboard = app.open_session("ada", Dashboard).await;

@@ -1,4 +1,4 @@
-//! Authorization codes that are late, wrong or used: each refusal ends the request.
+//! Expired, wrong and reused authorization codes: each refusal cancels the request.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::MINUTE;
 use super::participants::{Ceremony, REDIRECT, Way, ada, ada_with, exchange, is_in, machines, many, read, refused, signed_in, status};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_lasts_a_minute() {
+async fn a_code_expires_after_a_minute() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let (mut timely, mut late) = (Ceremony::begin(Way::Browser, &cli).await, Ceremony::begin(Way::Browser, &cli).await);
@@ -22,7 +22,7 @@ async fn a_code_lasts_a_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_of_the_last_moment_lasts_its_minute() {
+async fn a_code_issued_at_the_last_moment_is_valid_for_a_minute() {
     let (app, dashboard) = ada().await;
     let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
     app.clock.advance(10 * MINUTE - 1);
@@ -32,7 +32,7 @@ async fn a_code_of_the_last_moment_lasts_its_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_verifier_or_redirect_ends_the_request() {
+async fn a_wrong_verifier_or_redirect_cancels_the_request() {
     let (app, dashboard) = ada_with(many()).await;
     let wrong = [
         ("codeVerifier", json!("A".repeat(43))),
@@ -50,7 +50,7 @@ async fn a_wrong_verifier_or_redirect_ends_the_request() {
         refused(&ceremony.exchange().await, "invalid_grant");
         assert_ne!(status(&dashboard, ceremony.id()).await, "approved", "{member} {value}");
     }
-    // The challenge is no verifier, nor is the verifier of another.
+    // Neither the challenge nor another request's verifier is valid.
     let (key, cli) = (super::participants::ProofKey::new(), app.anonymous());
     let mut ceremony = Ceremony::begin_with(Way::Browser, &cli, &json!({ "codeChallenge": key.challenge })).await;
     ceremony.approve(&dashboard).await;
@@ -60,7 +60,7 @@ async fn a_wrong_verifier_or_redirect_ends_the_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_that_is_used_again_revokes_what_came_of_it() {
+async fn reusing_a_code_revokes_its_credential() {
     let (app, dashboard) = ada_with(many()).await;
     for (member, value) in
         [("grantType", json!("authorization_code")), ("codeVerifier", json!("A".repeat(43))), ("redirectUri", json!("http://127.0.0.1:1/"))]
@@ -79,7 +79,7 @@ async fn a_code_that_is_used_again_revokes_what_came_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_that_is_used_again_later_revokes_as_well() {
+async fn reusing_a_code_later_also_revokes_its_credential() {
     let (app, dashboard) = ada().await;
     for wait in [MINUTE, 9 * MINUTE, 30 * MINUTE] {
         let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
@@ -91,7 +91,7 @@ async fn a_code_that_is_used_again_later_revokes_as_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_exchanged_says_which_kind_of_fault_it_is() {
+async fn invalid_exchanges_get_the_matching_oauth_error() {
     let (app, dashboard) = ada_with(many()).await;
     let cli = app.anonymous();
     for grant in [
@@ -116,14 +116,14 @@ async fn what_cannot_be_exchanged_says_which_kind_of_fault_it_is() {
     }
     let mut ceremony = Ceremony::begin(Way::Browser, &cli).await;
     ceremony.approve(&dashboard).await;
-    // What is malformed was never looked up, so it ends nothing.
+    // A malformed code is not looked up, so it cancels nothing.
     for member in ["code", "codeVerifier", "redirectUri"] {
         for value in [json!(null), json!(""), json!(5), json!([]), json!({}), json!(true)] {
             refused(&ceremony.exchange_with(member, value).await, "invalid_request");
         }
     }
     for verifier in ["A".repeat(42), "A".repeat(129), format!("{}+", "A".repeat(43)), format!("{}=", "A".repeat(43)), "ü".repeat(43)] {
-        // A verifier that can be none of anything is a wrong one, and ends the request as any other.
+        // A malformed verifier is wrong, and cancels the request like any other.
         let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
         ceremony.approve(&dashboard).await;
         refused(&ceremony.exchange_with("codeVerifier", json!(verifier)).await, "invalid_grant");
@@ -133,7 +133,7 @@ async fn what_cannot_be_exchanged_says_which_kind_of_fault_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_code_tells_nothing() {
+async fn an_unknown_code_reveals_nothing() {
     let (app, dashboard) = ada_with(many()).await;
     let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
     ceremony.approve(&dashboard).await;
@@ -147,7 +147,7 @@ async fn an_unknown_code_tells_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn members_that_the_grant_does_not_have_are_ignored() {
+async fn members_of_other_grants_are_ignored() {
     let (app, dashboard) = ada().await;
     let mut browser = Ceremony::begin(Way::Browser, &app.anonymous()).await;
     browser.approve(&dashboard).await;

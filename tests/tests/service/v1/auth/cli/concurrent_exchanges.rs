@@ -1,4 +1,4 @@
-//! The same at the same moment: of any number of requests for a credential, at most one gets it.
+//! Concurrent exchanges: at most one gets a credential.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::participants::{Ceremony, WAYS, Way, ada, ada_with, approve, deny, is_
 
 const AT_ONCE: usize = 50;
 
-/// Exchanges the same again and again, all at once.
+/// Sends the same exchange many times concurrently.
 async fn exchange_at_once(ceremony: &Ceremony) -> Vec<Answer> {
     let attempts: Vec<_> = (0..AT_ONCE)
         .map(|_| {
@@ -25,7 +25,7 @@ async fn exchange_at_once(ceremony: &Ceremony) -> Vec<Answer> {
     answers
 }
 
-/// How often each refusal came; `200` for a success.
+/// The number of each refusal, with `200` for successes.
 fn count(answers: &[Answer]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for answer in answers {
@@ -40,7 +40,7 @@ fn clients(cli: &Client, answers: &[Answer]) -> Vec<Client> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_exchanges_of_one_authorization_code_one_is_answered_and_its_credential_is_revoked() {
+async fn of_fifty_exchanges_of_an_authorization_code_one_succeeds_and_is_revoked() {
     let (app, dashboard) = ada().await;
     for round in 0..3 {
         let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
@@ -49,7 +49,7 @@ async fn of_fifty_exchanges_of_one_authorization_code_one_is_answered_and_its_cr
         let expected = BTreeMap::from([("200".to_owned(), 1), ("invalid_grant".to_owned(), AT_ONCE - 1)]);
         assert_eq!(count(&answers), expected, "round {round}");
         for client in clients(&ceremony.cli, &answers) {
-            assert!(!is_in(&client).await, "the code was used again: the holder of the credential may be the thief");
+            assert!(!is_in(&client).await, "the code was reused: the holder of the credential may be an attacker");
         }
         assert!(machines(&dashboard).await.is_empty());
         assert_eq!(app.number("SELECT COUNT(*) FROM access_keys WHERE credential_origin = 'cli_browser'").await, 0);
@@ -57,7 +57,7 @@ async fn of_fifty_exchanges_of_one_authorization_code_one_is_answered_and_its_cr
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_exchanges_of_one_device_code_one_is_answered_and_its_credential_works() {
+async fn of_fifty_exchanges_of_a_device_code_one_succeeds_and_works() {
     let (app, dashboard) = ada().await;
     for round in 1..=3 {
         let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
@@ -72,7 +72,7 @@ async fn of_fifty_exchanges_of_one_device_code_one_is_answered_and_its_credentia
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_decisions_one_counts() {
+async fn of_fifty_concurrent_decisions_one_takes_effect() {
     let (app, ada) = ada_with(many()).await;
     let bob = person(&app, "bob").await;
     for way in WAYS {
@@ -101,7 +101,7 @@ async fn of_fifty_decisions_one_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn polls_at_once_before_the_approval_are_all_refused() {
+async fn concurrent_polls_before_the_approval_are_all_refused() {
     let (app, dashboard) = ada().await;
     let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     app.clock.advance(5_000);
@@ -113,7 +113,7 @@ async fn polls_at_once_before_the_approval_are_all_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_credential_outlives_a_change_of_the_password_that_exchanges_meet() {
+async fn no_concurrent_exchange_survives_a_password_change() {
     let (app, dashboard) = ada_with(many()).await;
     for way in WAYS {
         let mut approved = Vec::new();
@@ -122,14 +122,14 @@ async fn no_credential_outlives_a_change_of_the_password_that_exchanges_meet() {
             ceremony.approve(&dashboard).await;
             approved.push(ceremony);
         }
-        // The same password again: what counts is that it is replaced.
+        // The same password again: replacing it is what matters.
         let body = json!({ "currentPassword": PASSWORD, "password": PASSWORD });
         let changing = {
             let dashboard = dashboard.clone();
             tokio::spawn(async move { dashboard.patch("/v1/account", body).await })
         };
         let mut given = Vec::new();
-        // Those that come before the change are answered, those that come after it are not; the change is somewhere among them.
+        // Exchanges before the change succeed, later ones do not; the change happens in between.
         for ceremony in &approved {
             given.push(ceremony.exchange().await);
         }
@@ -138,7 +138,7 @@ async fn no_credential_outlives_a_change_of_the_password_that_exchanges_meet() {
             assert!(answer.status.as_u16() == 200 || answer.refused(400) == "access_denied", "{}", answer.text());
         }
         for client in clients(&app.anonymous(), &given) {
-            assert!(!is_in(&client).await, "{way:?}: a credential was left over");
+            assert!(!is_in(&client).await, "{way:?}: a credential survived");
         }
         assert!(machines(&dashboard).await.is_empty());
         app.clock.advance(1);

@@ -1,4 +1,4 @@
-//! The way by a code that the user copies, from the start to the end (RFC 8628).
+//! The complete flow with a code that the user copies (RFC 8628).
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::{DAY, MINUTE};
 const SECOND: i64 = 1_000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_line_is_let_in_by_a_code_that_its_user_copies() {
+async fn a_cli_is_authorized_with_a_copied_code() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous().from("2001:db8::7");
     let told = json!({ "deviceId": "77", "deviceName": "build server", "clientName": "updraft", "clientPlatform": "linux arm64" });
@@ -59,7 +59,7 @@ async fn a_command_line_is_let_in_by_a_code_that_its_user_copies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_poll_that_keeps_its_interval_waits_and_one_that_does_not_waits_longer() {
+async fn polling_too_fast_increases_the_interval() {
     let (app, dashboard) = ada().await;
     let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     let after = async |milliseconds: i64| {
@@ -68,13 +68,13 @@ async fn a_poll_that_keeps_its_interval_waits_and_one_that_does_not_waits_longer
     };
     refused(&after(5 * SECOND).await, "authorization_pending");
     refused(&after(5 * SECOND).await, "authorization_pending");
-    // Too early by a moment: from now on it is ten seconds, counted from this poll.
+    // A moment too early: from now on the interval is ten seconds, starting with this poll.
     refused(&after(5 * SECOND - 1).await, "slow_down");
     refused(&after(10 * SECOND).await, "authorization_pending");
     refused(&after(10 * SECOND - 1).await, "slow_down");
     refused(&after(15 * SECOND - 1).await, "slow_down");
     refused(&after(20 * SECOND).await, "authorization_pending");
-    // Of another one it is still five.
+    // For another request it is still five.
     let other = Ceremony::begin(Way::Device, &app.anonymous()).await;
     app.clock.advance(5 * SECOND);
     refused(&other.exchange().await, "authorization_pending");
@@ -86,7 +86,7 @@ async fn a_poll_that_keeps_its_interval_waits_and_one_that_does_not_waits_longer
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hasty_command_line_is_let_in_all_the_same_once_it_waits() {
+async fn a_cli_that_polled_too_fast_is_authorized_once_it_slows_down() {
     let (app, dashboard) = ada().await;
     let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     app.clock.advance(5 * SECOND);
@@ -100,20 +100,20 @@ async fn a_hasty_command_line_is_let_in_all_the_same_once_it_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_code_that_is_used_again_is_refused_and_revokes_nothing() {
+async fn reusing_a_device_code_is_refused_and_revokes_nothing() {
     let (app, dashboard) = ada().await;
     let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     let machine = ceremony.log_in(&dashboard).await;
     for minutes in [0, 1, 8, 20] {
         app.clock.advance(minutes * MINUTE);
         refused(&ceremony.exchange().await, "invalid_grant");
-        assert!(is_in(&machine).await, "an answer that was lost on its way is asked for again");
+        assert!(is_in(&machine).await, "a lost response is retried");
     }
     assert_eq!(machines(&dashboard).await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_that_was_denied_is_told_so() {
+async fn a_denied_device_is_told_so() {
     let (app, dashboard) = ada().await;
     let ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     assert_eq!(deny(&dashboard, ceremony.id()).await.assert(200), json!({ "status": "denied", "mode": "device" }));
@@ -126,7 +126,7 @@ async fn a_device_that_was_denied_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_code_ends_after_ten_minutes_approved_or_not() {
+async fn a_device_code_expires_after_ten_minutes_approved_or_not() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let (mut timely, mut late, waiting) =
@@ -149,7 +149,7 @@ async fn a_device_code_ends_after_ten_minutes_approved_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_of_one_ceremony_is_invalid_in_the_other() {
+async fn a_code_of_one_flow_is_invalid_in_the_other() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let (mut browser, mut device) = (Ceremony::begin(Way::Browser, &cli).await, Ceremony::begin(Way::Device, &cli).await);
@@ -159,13 +159,13 @@ async fn a_code_of_one_ceremony_is_invalid_in_the_other() {
     refused(&exchange(&cli, &json!({ "grantType": "device_code", "deviceCode": browser.grant["code"] })).await, "invalid_grant");
     refused(&browser.exchange_with("code", device.grant["deviceCode"].clone()).await, "invalid_grant");
     refused(&exchange(&cli, &json!({ "grantType": "device_code", "deviceCode": device.user_code() })).await, "invalid_grant");
-    // Neither has ended by that.
+    // Neither was canceled.
     browser.exchange().await.assert(200);
     device.exchange().await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_users_codes_differ_and_neither_code_shows_in_the_other() {
+async fn user_codes_are_unique_and_neither_code_reveals_the_other() {
     let (app, _) = ada_with(many()).await;
     let mut codes = std::collections::BTreeSet::new();
     for _ in 0..50 {

@@ -1,4 +1,4 @@
-//! Requests whose time is over: shown for a while, then forgotten.
+//! Expired requests: shown for a while, then deleted.
 
 use tests::TestApp;
 use tests::wait::until;
@@ -8,7 +8,7 @@ use super::participants::{Ceremony, WAYS, ada, approve, deny, is_in, read, refus
 
 const HOUR: i64 = 60 * MINUTE;
 
-/// Lets the job run that forgets, as it does at each start.
+/// Runs the cleanup job by restarting the server.
 async fn restart(app: &mut TestApp) {
     app.stop().await;
     app.start().await;
@@ -19,7 +19,7 @@ async fn kept(app: &TestApp) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_is_forgotten_an_hour_after_its_end() {
+async fn a_request_is_deleted_an_hour_after_it_ends() {
     let (mut app, dashboard) = ada().await;
     let mut machines = Vec::new();
     for way in WAYS {
@@ -33,21 +33,21 @@ async fn a_request_is_forgotten_an_hour_after_its_end() {
     app.clock.advance(10 * MINUTE + HOUR - 1);
     let last = Ceremony::begin(WAYS[1], &app.anonymous().from("203.0.113.9")).await;
     restart(&mut app).await;
-    // What was counted of the others is forgotten after them, in the same round.
+    // The rate limit counters are deleted after them, in the same round.
     let counts = async || app.number("SELECT COUNT(*) FROM limit_counts WHERE name = 'cli_starts'").await;
     until("the job has run", async || (counts().await == 1).then_some(())).await;
     assert_eq!(kept(&app).await, 9);
     app.clock.advance(1);
     restart(&mut app).await;
-    until("all but the last are forgotten", async || (kept(&app).await == 1).then_some(())).await;
+    until("all but the last are deleted", async || (kept(&app).await == 1).then_some(())).await;
     assert_eq!(status(&app.open_session("ada", tests::SessionOrigin::Dashboard).await, last.id()).await, "pending");
     for machine in machines {
-        assert!(is_in(&machine.at(&app.base)).await, "a credential does not end with its request");
+        assert!(is_in(&machine.at(&app.base)).await, "a credential outlives its request");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn until_then_it_is_shown_as_expired_and_then_not_at_all() {
+async fn an_ended_request_is_shown_as_expired_until_deleted() {
     let (mut app, dashboard) = ada().await;
     for way in WAYS {
         dashboard.reauthenticate().await;
@@ -60,7 +60,7 @@ async fn until_then_it_is_shown_as_expired_and_then_not_at_all() {
         assert_eq!(status(&dashboard, pending.id()).await, "expired");
         app.clock.advance(1);
         restart(&mut app).await;
-        until("both are forgotten", async || (kept(&app).await == 0).then_some(())).await;
+        until("both are deleted", async || (kept(&app).await == 0).then_some(())).await;
         dashboard.reauthenticate().await;
         for ceremony in [&pending, &approved] {
             read(&dashboard, ceremony.id()).await.refused(404);

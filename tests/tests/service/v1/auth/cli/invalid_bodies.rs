@@ -1,4 +1,4 @@
-//! Bodies that are no requests: each bad member is named, nothing is kept, nothing is a failure of the service.
+//! Invalid bodies: each invalid member is named, nothing is stored, and none causes a 500.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn named(answer: &Answer, names: &[&str]) {
     let refusal = answer.refused(400);
     let found: Vec<&str> = refusal.split("; ").filter_map(|fault| fault.split_once(": ").map(|(name, _)| name)).collect();
     assert_eq!(found, names, "{refusal}");
-    assert!(!refusal.contains("confidential"), "a refusal carries no values: {refusal}");
+    assert!(!refusal.contains("confidential"), "a refusal does not echo values: {refusal}");
 }
 
 async fn begin(way: Way, cli: &Client, more: &Value) -> Answer {
@@ -21,7 +21,7 @@ async fn begin(way: Way, cli: &Client, more: &Value) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_is_named_at_once() {
+async fn every_invalid_member_is_named_at_once() {
     let (app, _) = ada_with(many()).await;
     let cli = app.anonymous();
     let needed = ["codeChallenge", "codeChallengeMethod", "redirectUri"];
@@ -37,7 +37,7 @@ async fn every_bad_member_is_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_challenge_is_43_letters_and_its_method_is_one() {
+async fn a_challenge_has_43_characters_and_one_method() {
     let (app, _) = ada_with(many()).await;
     let cli = app.anonymous();
     let sound = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
@@ -64,7 +64,7 @@ async fn a_challenge_is_43_letters_and_its_method_is_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn texts_have_a_length_and_hold_no_control_characters() {
+async fn texts_are_limited_in_length_and_have_no_control_characters() {
     let (app, dashboard) = ada_with(many()).await;
     let cli = app.anonymous();
     for way in WAYS {
@@ -88,7 +88,7 @@ async fn texts_have_a_length_and_hold_no_control_characters() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invalid_version_header_does_no_harm() {
+async fn an_invalid_version_header_is_ignored() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     for version in [&b"\xff\xfe"[..], &[b'x'; 300], b"", b"a\tb"] {
@@ -127,18 +127,18 @@ async fn bodies_are_json_of_a_bounded_size() {
         assert!([201, 400, 404].contains(&status), "{path}: {status}");
         send("application/json", filled(10_241)).await.refused(413);
         send("text/plain", text.clone().into_bytes()).await.refused(415);
-        // As OAuth itself would have it: the service's bodies are JSON.
+        // The content type of OAuth itself; this service accepts only JSON.
         send("application/x-www-form-urlencoded", b"grantType=device_code".to_vec()).await.refused(415);
         for malformed in [&b"{"[..], b"[]", b"5", b"null", b"{\"a\":1}}", b"\xff"] {
             let refusal = send("application/json", malformed.to_vec()).await.refused(400);
-            // CLIs read a word there, whatever was wrong.
+            // CLIs expect an error code there, whatever was wrong.
             assert_eq!(refusal == "invalid_request", path == "/v1/auth/cli/token", "{path}: {refusal}");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn odd_values_are_never_a_failure() {
+async fn unusual_values_never_cause_a_500() {
     let (app, dashboard) = ada_with(many()).await;
     let cli = app.anonymous();
     let odd = ["\0", "\u{1}", "\u{202e}", "\u{fffd}", "😀", "'; DROP TABLE accounts; --", "${x}", "../../etc/passwd"];
@@ -159,7 +159,7 @@ async fn odd_values_are_never_a_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failure_of_the_service_tells_nothing() {
+async fn a_500_reveals_nothing() {
     let (app, dashboard) = ada_with(many()).await;
     let cli = app.anonymous();
     let mut ceremonies = Vec::new();
@@ -177,7 +177,7 @@ async fn a_failure_of_the_service_tells_nothing() {
         assert_eq!(answer.refused(500), "internal error", "{}", answer.asked);
         assert_eq!(members(&answer.json()), ["error", "requestId"]);
     }
-    // What has failed has not used anything up.
+    // A failed request consumed nothing.
     app.change("ALTER TABLE damaged RENAME TO cli_authorizations", &[]).await;
     for ceremony in ceremonies {
         ceremony.exchange().await.assert(200);
@@ -185,7 +185,7 @@ async fn a_failure_of_the_service_tells_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_refusal_is_in_the_interfaces_document() {
+async fn every_refusal_is_in_the_openapi_document() {
     let (app, _) = ada().await;
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     let decision = &[200, 401, 403, 404, 409, 500][..];
@@ -218,6 +218,6 @@ async fn every_refusal_is_in_the_interfaces_document() {
         "invalid_request",
         "unsupported_grant_type",
     ] {
-        assert!(token.contains(word), "{word} stands in the description of the exchange");
+        assert!(token.contains(word), "{word} is in the description of the exchange");
     }
 }

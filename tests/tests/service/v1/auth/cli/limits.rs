@@ -1,4 +1,4 @@
-//! How often unauthenticated callers may begin and exchange.
+//! Rate limits for starting and exchanging requests.
 
 use serde_json::{Value, json};
 use tests::{Answer, Options, TestApp};
@@ -22,7 +22,7 @@ fn unknown() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_starts_twenty_requests_in_ten_minutes_of_both_ceremonies_together() {
+async fn an_address_can_start_twenty_requests_in_ten_minutes_across_both_flows() {
     let (app, _) = ada_with(Options::default()).await;
     for number in 0..20 {
         begin(&app, if number % 2 == 0 { Way::Browser } else { Way::Device }, "203.0.113.7").await.assert(201);
@@ -32,7 +32,7 @@ async fn an_address_starts_twenty_requests_in_ten_minutes_of_both_ceremonies_tog
         assert_eq!(limited(&begin(&app, way, "203.0.113.7").await), 10 * 60 - 20);
         begin(&app, way, "203.0.113.8").await.assert(201);
     }
-    assert_eq!(app.number("SELECT COUNT(*) FROM cli_authorizations").await, 22, "what is refused leaves nothing");
+    assert_eq!(app.number("SELECT COUNT(*) FROM cli_authorizations").await, 22, "a refused request stores nothing");
     app.clock.advance(10 * MINUTE - 20_000 - 1);
     assert_eq!(limited(&begin(&app, Way::Browser, "203.0.113.7").await), 1);
     app.clock.advance(1);
@@ -41,7 +41,7 @@ async fn an_address_starts_twenty_requests_in_ten_minutes_of_both_ceremonies_tog
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_of_ipv6_is_its_64_bits_of_network() {
+async fn ipv6_addresses_are_limited_per_64() {
     let (app, _) = ada_with(Options::default()).await;
     for number in 1..=20 {
         begin(&app, Way::Device, &format!("2001:db8:1:2::{number:x}")).await.assert(201);
@@ -51,7 +51,7 @@ async fn an_address_of_ipv6_is_its_64_bits_of_network() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_begin_nothing_do_not_count() {
+async fn refused_bodies_do_not_count() {
     let (app, _) = ada_with(Options::default()).await;
     let cli = app.anonymous().from("203.0.113.7");
     for _ in 0..25 {
@@ -62,7 +62,7 @@ async fn bodies_that_begin_nothing_do_not_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_that_begin_at_once_twenty_do_and_a_restart_forgets_nothing() {
+async fn twenty_of_fifty_concurrent_requests_start_and_counts_survive_a_restart() {
     let (mut app, _) = ada_with(Options::default()).await;
     let beginning: Vec<_> = (0..50)
         .map(|_| {
@@ -82,7 +82,7 @@ async fn of_fifty_that_begin_at_once_twenty_do_and_a_restart_forgets_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_exchanges_a_thousand_times_in_ten_minutes() {
+async fn an_address_can_exchange_a_thousand_times_in_ten_minutes() {
     let (app, dashboard) = ada_with(Options::default()).await;
     let cli = app.anonymous().from("203.0.113.7");
     let mut ceremony = Ceremony::begin(Way::Browser, &cli).await;
@@ -102,13 +102,13 @@ async fn an_address_exchanges_a_thousand_times_in_ten_minutes() {
     }
     assert_eq!(limited(&exchange(&cli, &unknown()).await), 10 * 60);
     assert_eq!(limited(&ceremony.exchange().await), 10 * 60);
-    // Elsewhere it is exchanged: the refusal has not used it up.
+    // It can be exchanged from another address: the refusal did not consume it.
     ceremony.cli = cli.from("203.0.113.8");
     ceremony.exchange().await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn polls_that_keep_their_interval_are_not_counted() {
+async fn polls_at_the_required_interval_are_not_counted() {
     let (app, dashboard) = ada_with(Options::default().with("LIMIT_CLI_TOKEN", "3/10m")).await;
     let cli = app.anonymous().from("203.0.113.7");
     let mut ceremony = Ceremony::begin(Way::Device, &cli).await;
@@ -121,7 +121,7 @@ async fn polls_that_keep_their_interval_are_not_counted() {
     }
     assert_eq!(limited(&ceremony.exchange().await), 10 * 60);
     limited(&exchange(&cli, &unknown()).await);
-    // A CLI that keeps to it again gets in, whatever others behind the same address do.
+    // A CLI that respects the interval is authorized, whatever others behind the same address do.
     ceremony.approve(&dashboard).await;
     app.clock.advance(MINUTE);
     ceremony.exchange().await.assert(200);
@@ -129,7 +129,7 @@ async fn polls_that_keep_their_interval_are_not_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn polls_after_an_approval_that_ended_are_counted() {
+async fn polls_after_a_canceled_approval_are_counted() {
     let (app, dashboard) = ada_with(Options::default().with("LIMIT_CLI_TOKEN", "3/10m")).await;
     let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous().from("203.0.113.7")).await;
     ceremony.approve(&dashboard).await;

@@ -1,4 +1,4 @@
-//! What the program itself writes down of the ceremonies, as talkative as it can be.
+//! The program's log of both flows at the most verbose level.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -18,15 +18,15 @@ use super::participants::{Ceremony, ProofKey, Way, approve, deny, exchange, mach
 
 const EMAIL: &str = "ada.lovelace@example.com";
 
-/// The program that was built with these tests.
+/// The program built with these tests.
 fn program() -> PathBuf {
     let here = std::env::current_exe().unwrap();
     let built = here.ancestors().nth(2).unwrap().join("updraft-control");
-    assert!(built.is_file(), "{} is not there: build the workspace, or run `cargo build -p control` first", built.display());
+    assert!(built.is_file(), "{} does not exist: build the workspace, or run `cargo build -p control` first", built.display());
     built
 }
 
-/// The program's settings, on a leash and off it.
+/// The program's settings, with and without the leash.
 fn configure(command: &mut Command, folder: &TempDir, database: &TestDatabase, format: &str) {
     command.env_clear().current_dir(folder.path()).env("PATH", std::env::var_os("PATH").unwrap());
     command.env("UPDRAFT_LISTEN", "127.0.0.1:0").env("UPDRAFT_DATA_DIR", folder.path().join("data"));
@@ -45,7 +45,7 @@ fn create_account(folder: &TempDir, database: &TestDatabase) {
     assert!(child.wait().unwrap().success());
 }
 
-/// Where the program says that it listens.
+/// The listening address from the log.
 fn address(output: &Output) -> Option<String> {
     let lines = output.lines();
     let words = lines.iter().flat_map(|line| line.split_whitespace());
@@ -53,7 +53,7 @@ fn address(output: &Output) -> Option<String> {
     found.map(str::to_owned)
 }
 
-/// Both ceremonies with what may go wrong in them; gives what must not be written down.
+/// Runs both flows with possible errors; returns all values that must not be logged.
 async fn act(base: &str) -> Vec<String> {
     let cli = Client::new(base, None);
     let answer = cli.post("/v1/auth/login", login(EMAIL, PASSWORD)).await;
@@ -67,7 +67,7 @@ async fn act(base: &str) -> Vec<String> {
     let mut device = Ceremony::begin_with(Way::Device, &cli, &told).await;
     refused(&device.exchange().await, "authorization_pending");
     refused(&device.exchange().await, "slow_down");
-    // A link that leads to the dashboard with the code in it, and one that is misspelt.
+    // A link to the dashboard that contains the code, and a misspelled one.
     let complete = device.started["verificationUriComplete"].as_str().unwrap();
     cli.get(complete.split_once("/dashboard/").map(|(_, rest)| format!("/dashboard/{rest}")).unwrap().as_str()).await;
     cli.get(&format!("/activate?user_code={}&state=confidential-query", device.user_code())).await.refused(404);
@@ -102,7 +102,7 @@ async fn act(base: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn neither_state_nor_verifier_nor_code_is_written_down() {
+async fn state_verifier_and_code_are_not_logged() {
     for format in ["text", "json"] {
         let (folder, database) = (TempDir::new().unwrap(), TestDatabase::create().await);
         create_account(&folder, &database);
@@ -112,8 +112,8 @@ async fn neither_state_nor_verifier_nor_code_is_written_down() {
         let output = Output::default();
         let lines = output.clone();
         let mut server = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
-        let base = until("the program says where it listens", async || address(&output)).await;
-        until("the program answers", async || (Client::new(&base, None).get("/v1/health").await.status.as_u16() == 200).then_some(()))
+        let base = until("the program prints its listening address", async || address(&output)).await;
+        until("the program responds", async || (Client::new(&base, None).get("/v1/health").await.status.as_u16() == 200).then_some(()))
             .await;
 
         let secrets = act(&base).await;
@@ -121,12 +121,12 @@ async fn neither_state_nor_verifier_nor_code_is_written_down() {
 
         let written = output.lines().join("\n");
         for said in ["TRACE", "a mail was written"] {
-            assert!(written.contains(said), "it writes down all it can, notices of machines among it: {said}");
+            assert!(written.contains(said), "it logs everything, including device notices: {said}");
         }
         assert!(secrets.len() >= 8 && secrets.iter().all(|secret| secret.len() >= 8), "{secrets:?}");
         for secret in secrets.iter().map(String::as_str).chain(["confidential", "lovelace", PASSWORD, "argon2id"]) {
             let line = written.lines().find(|line| line.contains(secret));
-            assert_eq!(line, None, "{format}: {secret:?} is written down");
+            assert_eq!(line, None, "{format}: {secret:?} is in the log");
         }
     }
 }

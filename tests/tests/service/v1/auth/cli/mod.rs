@@ -1,5 +1,4 @@
-//! The CLI's login over HTTP. The tests play both sides: the CLI, and the browser with the dashboard that authorizes it. Start reading
-//! at [`actors`].
+//! CLI login over HTTP. The tests play both sides: the CLI, and the browser with the dashboard that approves it. Start reading at [`participants`].
 
 mod browser_ceremony;
 mod cancelled;

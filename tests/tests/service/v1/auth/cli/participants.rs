@@ -1,4 +1,4 @@
-//! Those who take part in a ceremony: a CLI, and its user's browser, in which the dashboard is open.
+//! The participants of a flow: a CLI, and its user's browser with the dashboard.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,24 +8,24 @@ use sha2::{Digest as _, Sha256};
 use tests::database::entropy;
 use tests::{Answer, Client, Options, SessionOrigin, TestApp};
 
-/// Where the CLI listens.
+/// The address that the CLI listens at.
 pub(crate) const REDIRECT: &str = "http://127.0.0.1:49152/callback";
-/// What it wants to see again.
+/// The state that must be returned.
 pub(crate) const STATE: &str = "a state of the test";
 
-/// How a CLI is authorized.
+/// The flow that authorizes a CLI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// A browser on the same machine, and a redirect to the CLI.
     Browser,
-    /// A browser anywhere, and a code that the user copies.
+    /// A browser on any machine, and a code that the user copies.
     Device,
 }
 
-/// Both ways.
+/// Both flows.
 pub(crate) const WAYS: [Way; 2] = [Way::Browser, Way::Device];
 
-/// A proof key: the secret that a CLI keeps, and what it shows of it at first (RFC 7636).
+/// A proof key: the secret that a CLI keeps, and the challenge it sends first (RFC 7636).
 #[derive(Clone, Debug)]
 pub(crate) struct ProofKey {
     pub(crate) verifier: String,
@@ -42,24 +42,24 @@ impl ProofKey {
     }
 }
 
-/// A pending login of a CLI.
+/// A pending CLI login.
 #[derive(Clone, Debug)]
 pub(crate) struct Ceremony {
-    /// The CLI: it has no credential yet.
+    /// The CLI, without a credential.
     pub(crate) cli: Client,
-    /// What it was answered at the start.
+    /// The response to the start.
     pub(crate) started: Value,
-    /// What it exchanges in the end; the code is filled in when the ceremony is approved.
+    /// The body of the exchange; the code is filled in after the approval.
     pub(crate) grant: Value,
 }
 
 impl Ceremony {
-    /// Begins one.
+    /// Starts a login.
     pub(crate) async fn begin(way: Way, cli: &Client) -> Self {
         Self::begin_with(way, cli, &json!({})).await
     }
 
-    /// Begins one with more members in the body, or with others.
+    /// Starts a login with additional or replaced members in the body.
     pub(crate) async fn begin_with(way: Way, cli: &Client, more: &Value) -> Self {
         let key = ProofKey::new();
         let answer = start(way, cli, &key, more).await;
@@ -91,26 +91,26 @@ impl Ceremony {
         }
     }
 
-    /// Exchanges what it has for a credential; of a device, this is a poll.
+    /// Exchanges the code for a credential; for a device this is a poll.
     pub(crate) async fn exchange(&self) -> Answer {
         exchange(&self.cli, &self.grant).await
     }
 
-    /// Exchanges something else.
+    /// Exchanges with one replaced member.
     pub(crate) async fn exchange_with(&self, member: &str, value: Value) -> Answer {
         let mut grant = self.grant.clone();
         grant[member] = value;
         exchange(&self.cli, &grant).await
     }
 
-    /// The CLI with its credential.
+    /// Completes the login and returns the CLI with its credential.
     pub(crate) async fn log_in(&mut self, dashboard: &Client) -> Client {
         self.approve(dashboard).await;
         signed_in(&self.cli, &self.exchange().await)
     }
 }
 
-/// The request that begins a ceremony.
+/// The request that starts a login.
 pub(crate) fn starting(way: Way, cli: &Client, key: &ProofKey, more: &Value) -> reqwest::RequestBuilder {
     let (path, mut body) = match way {
         Way::Browser => (
@@ -125,54 +125,54 @@ pub(crate) fn starting(way: Way, cli: &Client, key: &ProofKey, more: &Value) -> 
     cli.request(Method::POST, path).json(&body)
 }
 
-/// Begins a ceremony.
+/// Starts a login.
 pub(crate) async fn start(way: Way, cli: &Client, key: &ProofKey, more: &Value) -> Answer {
     cli.send(starting(way, cli, key, more)).await
 }
 
-/// Asks for the credential.
+/// Requests the credential.
 pub(crate) async fn exchange(cli: &Client, grant: &Value) -> Answer {
     cli.post("/v1/auth/cli/token", grant.clone()).await
 }
 
-/// What the approval screen shows.
+/// The data of the approval page.
 pub(crate) async fn read(dashboard: &Client, id: &str) -> Answer {
     dashboard.get(&format!("/v1/cli/authorizations/{id}")).await
 }
 
-/// The status that the approval screen shows.
+/// The status on the approval page.
 pub(crate) async fn status(dashboard: &Client, id: &str) -> String {
     read(dashboard, id).await.assert(200)["status"].as_str().unwrap().to_owned()
 }
 
-/// The user says yes.
+/// The user approves.
 pub(crate) async fn approve(dashboard: &Client, id: &str) -> Answer {
     dashboard.send(dashboard.request(Method::POST, &format!("/v1/cli/authorizations/{id}/approve"))).await
 }
 
-/// The user says no.
+/// The user denies.
 pub(crate) async fn deny(dashboard: &Client, id: &str) -> Answer {
     dashboard.send(dashboard.request(Method::POST, &format!("/v1/cli/authorizations/{id}/deny"))).await
 }
 
-/// The user types the code.
+/// The user enters the code.
 pub(crate) async fn resolve(dashboard: &Client, user_code: &str) -> Answer {
     dashboard.post("/v1/cli/authorizations/resolve", json!({ "userCode": user_code })).await
 }
 
-/// A parameter that the browser takes back to the CLI.
+/// A parameter in the redirect to the CLI.
 pub(crate) fn on_redirect(decided: &Value, name: &str) -> Option<String> {
     let (_, query) = decided["redirectUri"].as_str().unwrap().split_once('?').unwrap();
     form_urlencoded::parse(query.as_bytes()).find(|(found, _)| found == name).map(|(_, value)| value.into_owned())
 }
 
-/// The CLI with the credential that it was given.
+/// The CLI with the returned credential.
 #[track_caller]
 pub(crate) fn signed_in(cli: &Client, answer: &Answer) -> Client {
     cli.with_token(Some(answer.assert(200)["accessKey"].as_str().unwrap().to_owned()))
 }
 
-/// Expects one of the refusals of an exchange, in which the word of RFC 6749 or 8628 stands for the text.
+/// Expects a refusal of an exchange, whose error is a code of RFC 6749 or 8628.
 #[track_caller]
 pub(crate) fn refused(answer: &Answer, error: &str) {
     assert_eq!(answer.refused(400), error, "{}", answer.asked);
@@ -189,7 +189,7 @@ pub(crate) async fn is_in(client: &Client) -> bool {
     }
 }
 
-/// The machines that an account has let in.
+/// The authorized devices of an account.
 pub(crate) async fn machines(client: &Client) -> Vec<Value> {
     client.get("/v1/cli/devices").await.assert(200)["devices"].as_array().unwrap().clone()
 }
@@ -201,7 +201,7 @@ pub(crate) fn members(value: &Value) -> Vec<&str> {
     names
 }
 
-/// A server that believes what its clients say of their addresses, with Ada, who is signed in on the dashboard.
+/// A server that trusts the addresses its clients send, with Ada signed in on the dashboard.
 pub(crate) async fn ada() -> (TestApp, Client) {
     ada_with(Options::default()).await
 }
@@ -213,12 +213,12 @@ pub(crate) async fn ada_with(options: Options) -> (TestApp, Client) {
     (app, dashboard)
 }
 
-/// Settings for tests that begin many ceremonies.
+/// Settings for tests that start many logins.
 pub(crate) fn many() -> Options {
     Options::default().with("LIMIT_CLI_STARTS", "10000/10m")
 }
 
-/// One more person, signed in on the dashboard.
+/// Another user, signed in on the dashboard.
 pub(crate) async fn person(app: &TestApp, name: &str) -> Client {
     app.sign_up(name).await;
     app.open_session(name, SessionOrigin::Dashboard).await

@@ -1,16 +1,16 @@
-//! Where a browser may be sent back to: the loopback interface by its literal address and a port, and nowhere else (RFC 8252, section 7.3).
+//! Allowed redirects: the loopback interface by literal IP address with a port, and nothing else (RFC 8252, section 7.3).
 
 use serde_json::{Value, json};
 use tests::Answer;
 
 use super::participants::{Ceremony, ProofKey, Way, ada_with, deny, many, refused, start};
 
-/// Taken, and answered byte for byte.
+/// Accepted and returned unchanged.
 const ACCEPTED: &[&str] = &[
     "http://127.0.0.1:1",
     "http://127.0.0.1:65535",
     "http://127.0.0.1:8080/",
-    // A parser of addresses takes the port of the scheme for none.
+    // URL parsers drop the default port of the scheme.
     "http://127.0.0.1:80",
     "http://127.0.0.1:80/callback",
     "http://127.0.0.1:443/callback",
@@ -31,7 +31,7 @@ const ACCEPTED: &[&str] = &[
 
 /// Refused.
 const REFUSED: &[&str] = &[
-    // No address at all, or only a part of one.
+    // Not a URL, or only a part of one.
     "",
     " ",
     "/callback",
@@ -54,7 +54,7 @@ const REFUSED: &[&str] = &[
     "com.example.app:/callback",
     "blob:http://127.0.0.1:49152/",
     "view-source:http://127.0.0.1:49152/",
-    // Names, although some lead to the same interface.
+    // Hostnames, even if they resolve to loopback.
     "http://localhost:49152/callback",
     "http://LOCALHOST:49152/callback",
     "http://localhost.:49152/",
@@ -65,7 +65,7 @@ const REFUSED: &[&str] = &[
     "http://127.0.0.1.:49152/",
     "http://127.0.0.1%2eexample.com:49152/",
     "http://%31%32%37.0.0.1:49152/",
-    // Other addresses, although some are loopback, too.
+    // Other IP addresses, even loopback ones.
     "http://127.0.0.2:49152/",
     "http://0.0.0.0:49152/",
     "http://10.0.0.1:49152/",
@@ -77,7 +77,7 @@ const REFUSED: &[&str] = &[
     "http://[::1%25lo]:49152/",
     "http://[::ffff:127.0.0.1]:49152/",
     "http://[::127.0.0.1]:49152/",
-    // The same address in another form.
+    // Other spellings of the same address.
     "http://127.1:49152/",
     "http://127.0.1:49152/",
     "http://2130706433:49152/",
@@ -112,7 +112,7 @@ const REFUSED: &[&str] = &[
     "http://[::1]/",
     "http://[::1]:/",
     "http://[::1]:0/",
-    // Credentials, and what hides the host behind them.
+    // Credentials, and characters that hide the host.
     "http://ada@127.0.0.1:49152/",
     "http://ada:secret@127.0.0.1:49152/",
     "http://@127.0.0.1:49152/",
@@ -122,7 +122,7 @@ const REFUSED: &[&str] = &[
     "http://127.0.0.1:49152\\@example.com/",
     "http://127.0.0.1:49152%40example.com/",
     "http://example.com:49152\\@127.0.0.1:49152/",
-    // Queries and fragments, empty ones too: the answer has its own.
+    // Queries and fragments, even empty: the redirect adds its own query.
     "http://127.0.0.1:49152/?",
     "http://127.0.0.1:49152?",
     "http://127.0.0.1:49152/?x=y",
@@ -131,7 +131,7 @@ const REFUSED: &[&str] = &[
     "http://127.0.0.1:49152#",
     "http://127.0.0.1:49152/#fragment",
     "http://127.0.0.1:49152/callback?#",
-    // What parsers leave out, or take for something else.
+    // Characters that parsers strip or normalize.
     " http://127.0.0.1:49152/",
     "http://127.0.0.1:49152/ ",
     "http://127.0.0.1:49152/a b",
@@ -156,7 +156,7 @@ async fn register(cli: &tests::Client, redirect: &Value) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn loopback_addresses_are_taken_and_answered_byte_for_byte() {
+async fn loopback_redirects_are_accepted_and_returned_unchanged() {
     let (app, dashboard) = ada_with(many()).await;
     for redirect in ACCEPTED {
         let told = json!({ "redirectUri": redirect, "state": "xyz" });
@@ -170,7 +170,7 @@ async fn loopback_addresses_are_taken_and_answered_byte_for_byte() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_else_is_refused_by_its_name() {
+async fn all_other_redirects_are_refused_naming_the_member() {
     let (app, _) = ada_with(many()).await;
     assert!(ACCEPTED.len() + REFUSED.len() >= 40);
     for redirect in REFUSED {
@@ -179,17 +179,17 @@ async fn everything_else_is_refused_by_its_name() {
         assert!(text.starts_with("redirectUri: ") && !text.contains("; "), "{redirect:?}: {text}");
     }
     let text = register(&app.anonymous(), &json!("http://confidential.example:49152/")).await.refused(400);
-    assert!(!text.contains("confidential"), "nothing of it is said again: {text}");
+    assert!(!text.contains("confidential"), "nothing of it is echoed: {text}");
     let long = format!("http://127.0.0.1:49152/{}", "a".repeat(9_000));
     for odd in [json!(null), json!(49_152), json!(true), json!(["http://127.0.0.1:49152/"]), json!({}), json!(long)] {
         let text = register(&app.anonymous(), &odd).await.refused(400);
         assert!(text.starts_with("redirectUri: "), "{text}");
     }
-    assert_eq!(app.number("SELECT COUNT(*) FROM cli_authorizations").await, 0, "what is refused leaves nothing");
+    assert_eq!(app.number("SELECT COUNT(*) FROM cli_authorizations").await, 0, "a refused request stores nothing");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_means_the_same_is_not_the_same() {
+async fn an_equivalent_redirect_in_another_spelling_is_refused() {
     let (app, dashboard) = ada_with(many()).await;
     for (registered, shown) in [
         ("http://127.0.0.1:80", "http://127.0.0.1:80/"),

@@ -1,4 +1,4 @@
-//! Who gets to see what: the credential leaves by the exchange alone, and of what lets in only hashes are kept.
+//! Visibility of secrets: only the exchange returns the credential, and only hashes are stored.
 
 use serde_json::json;
 use shared::hash::Sha256Hex;
@@ -6,7 +6,7 @@ use tests::{Answer, Dialect, TestApp};
 
 use super::participants::{Ceremony, Way, ada_with, approve, deny, machines, many, on_redirect, read, resolve, signed_in};
 
-/// Every answer of a ceremony, by the name of what was asked.
+/// Every response of a flow, by the name of the request.
 #[derive(Default)]
 struct Answers(Vec<(&'static str, Answer)>);
 
@@ -16,7 +16,7 @@ impl Answers {
         answer
     }
 
-    /// The names of those that hold this text, in their headers or bodies, each once.
+    /// The names of the responses that contain this text in headers or body, without duplicates.
     fn that_hold(&self, text: &str) -> Vec<&'static str> {
         let holds = |answer: &Answer| answer.text().contains(text) || format!("{:?}", answer.headers).contains(text);
         let mut names: Vec<&str> = self.0.iter().filter(|(_, answer)| holds(answer)).map(|(name, _)| *name).collect();
@@ -25,7 +25,7 @@ impl Answers {
     }
 }
 
-/// What anybody may ask about a ceremony and what came of it.
+/// Every request about a login and its credential.
 async fn look_around(app: &TestApp, answers: &mut Answers, client: &tests::Client, ceremony: &Ceremony) {
     answers.add("read", read(client, ceremony.id()).await);
     for path in ["/v1/cli/devices", "/v1/account", "/v1/account/sessions", "/v1/access-keys", "/v1/api-keys", "/v1/authenticated"] {
@@ -39,7 +39,7 @@ async fn look_around(app: &TestApp, answers: &mut Answers, client: &tests::Clien
     answers.add("other", app.anonymous().get(&format!("/dashboard/cli/authorize/{}", ceremony.id())).await);
 }
 
-/// What is stored, as text.
+/// The stored data, as text.
 async fn stored(app: &mut TestApp) -> String {
     let postgres = [
         "SELECT CAST(row_to_json(t) AS TEXT) FROM cli_authorizations t",
@@ -56,18 +56,18 @@ async fn stored(app: &mut TestApp) -> String {
             }
         }
         Dialect::Sqlite => {
-            // Once it has stopped, everything is in the file.
+            // After shutdown, everything is in the file.
             app.stop().await;
             text = String::from_utf8_lossy(&std::fs::read(app.folder().join("updraft.db")).unwrap()).into_owned();
             app.start().await;
         }
     }
-    assert!(text.contains("cli_browser") && text.contains("203.0.113.7"), "this is what is stored");
+    assert!(text.contains("cli_browser") && text.contains("203.0.113.7"), "this is the stored data");
     text
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_credential_leaves_by_the_exchange_alone() {
+async fn only_the_exchange_returns_the_credential() {
     let (mut app, dashboard) = ada_with(many()).await;
     let cli = app.anonymous().from("203.0.113.7");
     let mut answers = Answers::default();
@@ -125,11 +125,11 @@ async fn the_credential_leaves_by_the_exchange_alone() {
     let mails: String = app.written_mails().into_iter().map(|mail| mail.source).collect();
     let trail = app.audit_text().await;
     for secret in tokens.iter().chain([&verifier, &code, &device_code]) {
-        assert!(!stored.contains(secret), "of what lets in only hashes are kept");
+        assert!(!stored.contains(secret), "only hashes of secrets are stored");
         assert!(!mails.contains(secret) && !trail.contains(secret));
     }
     for secret in [user_code.as_str(), &user_code.replace('-', ""), "state-of-the", "127.0.0.1:49152"] {
-        assert!(!trail.contains(secret), "{secret} is in the trail");
+        assert!(!trail.contains(secret), "{secret} is in the audit trail");
     }
     for hash in [&code, &device_code].map(|secret| Sha256Hex::of(secret.as_bytes()).to_string()) {
         assert!(stored.contains(&hash));
@@ -138,13 +138,13 @@ async fn the_credential_leaves_by_the_exchange_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_step_leaves_one_row_in_the_trail_and_what_changes_nothing_none() {
+async fn each_step_adds_one_audit_row_and_requests_without_effect_none() {
     let (app, dashboard) = ada_with(many()).await;
     let rows = async || app.audit_rows().await;
     for way in super::participants::WAYS {
         let before = rows().await;
         let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
-        assert_eq!(rows().await, before + 1, "{way:?} was begun");
+        assert_eq!(rows().await, before + 1, "{way:?} was started");
         read(&dashboard, ceremony.id()).await.assert(200);
         if way == Way::Device {
             resolve(&dashboard, ceremony.user_code()).await.assert(200);
@@ -169,10 +169,10 @@ async fn each_step_leaves_one_row_in_the_trail_and_what_changes_nothing_none() {
         assert_eq!((&told[0], &told[1], &told[4], &told[5]), (&none, &here, &none, &here), "who did it");
         assert!(told[2].1 && told[3] == ((if way == Way::Browser { "cli_browser" } else { "cli_device" }).to_owned(), true), "{told:?}");
     }
-    // A code that is used again ends what there is to end, once.
+    // A reused code revokes the credential, once.
     let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
     ceremony.log_in(&dashboard).await;
-    // Each further use is a failure of the account, and changes nothing.
+    // Each further use is a failure of the account, without a change.
     let before = app.audit_changes().await;
     for _ in 0..3 {
         ceremony.exchange().await.refused(400);

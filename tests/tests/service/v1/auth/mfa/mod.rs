@@ -1,4 +1,4 @@
-//! `/v1/auth/mfa`: logins that wait for a second factor.
+//! `/v1/auth/mfa`: pending logins with a second factor.
 
 mod passkeys;
 mod pending_logins;

@@ -1,4 +1,4 @@
-//! Logins that are completed with a passkey, and every assertion that completes none.
+//! Logins completed with a passkey, and every assertion that is refused.
 
 use serde_json::{Value, json};
 use tests::second_factors::{ORIGIN, Pending};
@@ -17,7 +17,7 @@ async fn options_of(pending: &Pending) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_options_name_the_accounts_passkeys() {
+async fn the_options_list_the_accounts_passkeys() {
     let (app, mut ada) = with_ada().await;
     app.with_passkey("bob").await;
     let answer = app.pend("ada").await.options().await.assert(200);
@@ -28,14 +28,14 @@ async fn the_options_name_the_accounts_passkeys() {
     assert_eq!(allowed.len(), 1);
     assert_eq!((&allowed[0]["id"], &allowed[0]["type"]), (&json!(ada.authenticator.id()), &json!("public-key")));
     assert!(options["timeout"].as_u64().is_some_and(|timeout| timeout <= 300_000), "{options}");
-    // Of an account without a passkey there is nothing to sign.
+    // Without a passkey there are no options.
     app.with_totp("dan").await;
     app.pend("dan").await.options().await.refused_with(409, None);
     app.pend("ada").await.passkey(&mut ada.authenticator).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_assertion_completes_the_login_and_is_remembered() {
+async fn an_assertion_completes_the_login_and_updates_the_passkey() {
     let (app, mut ada) = with_ada().await;
     app.clock.advance(MINUTE);
     let session = app.pend("ada").await.passkey(&mut ada.authenticator).await.assert(200);
@@ -46,7 +46,7 @@ async fn an_assertion_completes_the_login_and_is_remembered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_lie_is_refused() {
+async fn every_forged_response_is_refused() {
     let app = TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_MFA_ATTEMPTS", "1000/15m")).await;
     let mut ada = app.with_passkey("ada").await;
     let bob = app.with_passkey("bob").await;
@@ -67,11 +67,11 @@ async fn every_lie_is_refused() {
         let answer = pending.verify(&ada.authenticator.assert_but(&options, &lie)).await;
         assert_eq!(answer.status, 401, "{lie:?}: {}", answer.text());
         answer.refused_with(401, None);
-        // What failed cannot be tried again, not even by telling the truth.
+        // A failed challenge cannot be retried, even with a valid response.
         let answer = pending.verify(&ada.authenticator.assert(&options)).await;
         assert_eq!(answer.status, 401, "{lie:?}: {}", answer.text());
     }
-    // Whom a passkey belongs to need not be said where it is known.
+    // The user handle is optional if the account is known.
     let pending = app.pend("ada").await;
     let options = options_of(&pending).await;
     pending.verify(&ada.authenticator.assert_but(&options, &Lie::NoUser)).await.assert(200);
@@ -79,7 +79,7 @@ async fn every_lie_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_response_is_refused() {
+async fn a_malformed_response_is_refused() {
     let app = TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_MFA_ATTEMPTS", "1000/15m")).await;
     let mut ada = app.with_passkey("ada").await;
     for (path, value) in [
@@ -99,7 +99,7 @@ async fn what_is_no_response_is_refused() {
         let options = options_of(&pending).await;
         let mut response = ada.authenticator.assert(&options);
         *response.pointer_mut(path).unwrap() = value.clone();
-        // An object is an attempt, whatever it holds, and this one failed.
+        // Any object is an attempt, and this one failed.
         let answer = pending.verify(&response).await;
         assert_eq!(answer.status, 401, "{path} {value}: {}", answer.text());
         answer.refused_with(401, None);
@@ -109,25 +109,25 @@ async fn what_is_no_response_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_challenge_is_for_one_pending_login_once_and_five_minutes() {
+async fn a_challenge_works_once_for_one_pending_login_within_five_minutes() {
     let (app, mut ada) = with_ada().await;
     let mut bob = app.with_passkey("bob").await;
-    // Nobody asked.
+    // Without a challenge.
     let (first, second) = (app.pend("ada").await, app.pend("ada").await);
     let options = options_of(&first).await;
     second.verify(&ada.authenticator.assert(&options)).await.refused_with(401, None);
-    // It was taken by another login of hers, with its own token.
+    // It belongs to another login of the same user, with its own token.
     let response = ada.authenticator.assert(&options);
     first.verify(&response).await.assert(200);
     let third = app.pend("ada").await;
     third.verify(&response).await.refused_with(401, None);
     options_of(&third).await;
     third.verify(&response).await.refused_with(401, None);
-    // A newer one voids the older.
+    // A newer challenge invalidates the older one.
     let older = options_of(&third).await;
     let newer = options_of(&third).await;
     third.verify(&ada.authenticator.assert(&older)).await.refused_with(401, None);
-    // One for another purpose.
+    // A challenge for another purpose.
     app.clock.advance(15 * MINUTE);
     let pending = app.pend("ada").await;
     let mut for_step_up = options_of(&pending).await;
@@ -140,11 +140,11 @@ async fn a_challenge_is_for_one_pending_login_once_and_five_minutes() {
     let passwordless = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
     for_passwordless["challenge"] = passwordless["options"]["challenge"].clone();
     pending.verify(&ada.authenticator.assert(&for_passwordless)).await.refused_with(401, None);
-    // Somebody else's passkey, however well it signs.
+    // Another user's passkey with a valid signature.
     let mut foreign = options_of(&pending).await;
     foreign["allowCredentials"] = json!([]);
     pending.verify(&bob.authenticator.assert(&foreign)).await.refused_with(401, None);
-    // One that is over with its login, and one in its last moment.
+    // A challenge that expired with its login, and one in its last moment.
     let late = app.pend("ada").await;
     app.clock.advance(1);
     let pending = app.pend("ada").await;
@@ -156,15 +156,15 @@ async fn a_challenge_is_for_one_pending_login_once_and_five_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_counter_that_goes_back_is_refused_until_it_goes_on() {
+async fn a_decreasing_signature_counter_is_refused() {
     let (app, mut ada) = with_ada().await;
     let mut stolen = ada.authenticator.clone();
     app.pend("ada").await.passkey(&mut ada.authenticator).await.assert(200);
     app.pend("ada").await.passkey(&mut ada.authenticator).await.assert(200);
-    // The copy stands where hers stood: before the last, then at it.
+    // The copy has an older counter: before the last value, then equal to it.
     app.pend("ada").await.passkey(&mut stolen).await.refused_with(401, None);
     app.pend("ada").await.passkey(&mut stolen).await.refused_with(401, None);
-    // A step-up sees it, too.
+    // A step-up detects it, too.
     let options = ada.step_up_options().await;
     let proof = json!({ "type": "passkey", "response": ada.authenticator.assert_but(&options, &Lie::Counter(2)) });
     crate::v1::mfa::needs_step_up(&ada.session.post("/v1/mfa/recovery-codes", json!({ "stepUp": proof })).await);
@@ -172,7 +172,7 @@ async fn a_counter_that_goes_back_is_refused_until_it_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_passkey_that_never_counts_is_taken_again_and_again() {
+async fn a_passkey_without_a_signature_counter_keeps_working() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     ada.authenticator = Authenticator::synced(ORIGIN);
@@ -183,7 +183,7 @@ async fn a_passkey_that_never_counts_is_taken_again_and_again() {
         let passkey = &ada.passkeys().await[0];
         assert_eq!((&passkey["deviceType"], &passkey["backedUp"]), (&json!("multiDevice"), &json!(is_backed_up)));
     }
-    // Once it counts, it goes on doing so.
+    // Once it counts, it must keep counting.
     let pending = app.pend("ada").await;
     let options = options_of(&pending).await;
     pending.verify(&ada.authenticator.assert_but(&options, &Lie::Counter(7))).await.assert(200);
@@ -191,7 +191,7 @@ async fn a_passkey_that_never_counts_is_taken_again_and_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_of_several_passkeys_will_do_and_a_deleted_one_will_not() {
+async fn any_of_several_passkeys_works_except_a_deleted_one() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     let mut first = ada.authenticator.clone();
@@ -199,7 +199,7 @@ async fn each_of_several_passkeys_will_do_and_a_deleted_one_will_not() {
     ada.enrol_passkey(Some("second")).await.assert(200);
     app.pend("ada").await.passkey(&mut first).await.assert(200);
     app.pend("ada").await.passkey(&mut ada.authenticator).await.assert(200);
-    // It goes while a login waits for it.
+    // It is deleted while a login is pending.
     let pending = app.pend("ada").await;
     let options = options_of(&pending).await;
     let id = ada.passkeys().await[0]["id"].as_str().unwrap().to_owned();

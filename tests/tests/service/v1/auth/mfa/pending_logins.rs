@@ -1,4 +1,4 @@
-//! Logins that wait for a second factor: what they are, what completes them, what ends them.
+//! Pending logins: what completes them and what cancels them.
 
 use serde_json::{Value, json};
 use tests::people::{PASSWORD, login};
@@ -15,7 +15,7 @@ async fn with_ada() -> (TestApp, Holder) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_with_a_second_factor_waits_for_it() {
+async fn a_login_with_a_second_factor_is_pending() {
     let (app, _ada) = with_ada().await;
     let sessions = app.number("SELECT COUNT(*) FROM access_keys").await;
     let answer = app.try_log_in("ada", PASSWORD).await.assert(200);
@@ -30,28 +30,28 @@ async fn a_login_with_a_second_factor_waits_for_it() {
     for path in ["/v1/authenticated", "/v1/account", "/v1/mfa", "/v1/apps"] {
         bearer.get(path).await.refused(401);
     }
-    // A wrong password learns nothing of it.
+    // A wrong password does not reveal it.
     let wrong = app.try_log_in("ada", "not her password").await;
     wrong.refused_with(401, None);
     assert_eq!(members(&wrong.json()), ["error", "requestId"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_what_can_be_used_now_is_named() {
+async fn only_usable_methods_are_listed() {
     let mut app = TestApp::spawn_with_passkeys().await;
     app.with_totp("ada").await;
     app.with_passkey("bob").await;
     let both = app.with_both("eve").await;
     assert_eq!(app.pend("ada").await.methods, ["totp", "recovery_code"]);
     assert_eq!(app.pend("bob").await.methods, ["passkey", "recovery_code"]);
-    // An app that is not confirmed is none.
+    // An unconfirmed app does not count.
     app.without_factor("dan").await.set_up_totp().await;
     app.try_log_in("dan", PASSWORD).await.assert(200)["accessKey"].as_str().unwrap();
     for code in &both.codes {
         app.pend("eve").await.recovery(code).await.assert(200);
     }
     assert_eq!(app.pend("eve").await.methods, ["passkey", "totp"]);
-    // A server that lost its name still signs in users who have something else.
+    // A server without a hostname still accepts other factors.
     app.stop().await;
     app.configure("DASHBOARD_URL", "http://127.0.0.1:8080/dashboard");
     app.start().await;
@@ -60,7 +60,7 @@ async fn only_what_can_be_used_now_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_factor_completes_it_into_a_session_like_any_other() {
+async fn each_factor_completes_the_login_with_an_ordinary_session() {
     let (app, mut ada) = with_ada().await;
     for method in ["totp", "recovery_code", "passkey"] {
         let pending = app.pend("ada").await;
@@ -77,7 +77,7 @@ async fn each_factor_completes_it_into_a_session_like_any_other() {
         assert_eq!(body["expires"], app.clock.now().0 + 14 * 24 * 60 * MINUTE);
         let session = app.client_of(&body);
         session.get("/v1/authenticated").await.assert(200);
-        // A dashboard session, which may make keys.
+        // A dashboard session, which can create keys.
         session.post("/v1/access-keys", json!({ "friendlyName": method })).await.assert(201);
         let events = app.audit_since(rows).await;
         let logins: Vec<_> = events.iter().filter(|event| event.action == "session.create").collect();
@@ -85,12 +85,12 @@ async fn each_factor_completes_it_into_a_session_like_any_other() {
         let trail = app.audit_text().await;
         let secrets = [&pending.token, &ada.codes[0], &ada.authenticator.id()];
         assert!(!secrets.into_iter().any(|secret| trail.contains(secret)), "{method}: {trail}");
-        assert!(logins[0].details.contains(method), "how is noted: {:?}", logins[0]);
+        assert!(logins[0].details.contains(method), "the method is audited: {:?}", logins[0]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_used_once() {
+async fn a_pending_login_works_once() {
     let (app, mut ada) = with_ada().await;
     let pending = app.pend("ada").await;
     let options = pending.options().await.assert(200)["options"].clone();
@@ -99,7 +99,7 @@ async fn it_is_used_once() {
     pending.recovery(&ada.codes[0]).await.refused_with(401, None);
     pending.options().await.refused_with(401, None);
     pending.verify(&ada.authenticator.assert(&options)).await.refused_with(401, None);
-    // The code was not taken from her by that.
+    // The code was not consumed.
     app.pend("ada").await.recovery(&ada.codes[0]).await.assert(200);
 }
 
@@ -120,13 +120,13 @@ async fn an_unknown_pending_login_is_refused_without_a_reason() {
         let same: Vec<_> = texts.iter().skip(place).step_by(3).collect();
         assert!(same.iter().all(|text| *text == same[0]), "{same:?}");
     }
-    // Nor does a bearer token make up for it.
+    // A bearer token does not replace it.
     let body = json!({ "pendingToken": unknown.token, "code": ada.code() });
     ada.session.post("/v1/auth/mfa/totp", body).await.refused(401);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_ends_after_five_minutes() {
+async fn a_pending_login_expires_after_five_minutes() {
     let (app, mut ada) = with_ada().await;
     let (in_time, late) = (app.pend("ada").await, app.pend("ada").await);
     let options = late.options().await.assert(200)["options"].clone();
@@ -140,7 +140,7 @@ async fn it_ends_after_five_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_fifth_wrong_attempt_of_whatever_kind_ends_it() {
+async fn the_fifth_wrong_attempt_of_any_kind_cancels_the_login() {
     let (app, mut ada) = with_ada().await;
     let pending = app.pend("ada").await;
     let fail = async |ada: &mut Holder, number: usize| {
@@ -162,18 +162,18 @@ async fn the_fifth_wrong_attempt_of_whatever_kind_ends_it() {
     pending.totp(&ada.code()).await.refused_with(401, None);
     pending.recovery(&ada.codes[0]).await.refused_with(401, None);
     pending.verify(&ada.authenticator.assert(&options)).await.refused_with(401, None);
-    // It alone has ended.
+    // Only this one was canceled.
     app.pend("ada").await.totp(&ada.code()).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_correct_fifth_attempt_completes_it() {
+async fn a_correct_fifth_attempt_completes_the_login() {
     let (app, ada) = with_ada().await;
     let pending = app.pend("ada").await;
     for _ in 0..4 {
         pending.totp(&ada.wrong_code()).await.refused(401);
     }
-    // What is no attempt does not count as one.
+    // An invalid request is not an attempt.
     let empty = json!({ "pendingToken": pending.token, "code": "" });
     for body in [json!({}), json!({ "code": "123456" }), json!({ "pendingToken": pending.token }), empty, json!([])] {
         app.anonymous().post("/v1/auth/mfa/totp", body.clone()).await.refused(400);
@@ -183,11 +183,11 @@ async fn a_correct_fifth_attempt_completes_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn several_wait_beside_each_other() {
+async fn several_logins_can_be_pending_concurrently() {
     let (app, ada) = with_ada().await;
     let bob = app.with_totp("bob").await;
     let (first, second, of_bob) = (app.pend("ada").await, app.pend("ada").await, app.pend("bob").await);
-    // What is somebody else's completes nothing.
+    // Another user's factor is refused.
     of_bob.totp(&ada.code()).await.refused(401);
     of_bob.recovery(&ada.codes[1]).await.refused(401);
     first.totp(&bob.code()).await.refused(401);
@@ -198,7 +198,7 @@ async fn several_wait_beside_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_password_cancels_it_and_keeps_the_factors() {
+async fn a_new_password_cancels_pending_logins_and_keeps_the_factors() {
     let (app, mut ada) = with_ada().await;
     let pending = app.pend("ada").await;
     let body = json!({ "currentPassword": PASSWORD, "password": OTHER, "stepUp": ada.passkey_proof().await });
@@ -214,12 +214,12 @@ async fn a_new_password_cancels_it_and_keeps_the_factors() {
     app.anonymous().post("/v1/auth/reset-password", json!({ "token": token, "password": PASSWORD })).await.assert(200);
     pending.totp(&ada.code()).await.refused_with(401, None);
     let pending = app.pend("ada").await;
-    assert_eq!(pending.methods, ["passkey", "totp", "recovery_code"], "a reset keeps them, too");
+    assert_eq!(pending.methods, ["passkey", "totp", "recovery_code"], "a reset keeps the factors, too");
     pending.recovery(&ada.codes[0]).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_ends_with_its_account() {
+async fn a_pending_login_is_deleted_with_its_account() {
     let (app, mut ada) = with_ada().await;
     let pending = app.pend("ada").await;
     let body = json!({ "password": PASSWORD, "stepUp": ada.passkey_proof().await });
@@ -230,7 +230,7 @@ async fn it_ends_with_its_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_members_are_named_together() {
+async fn all_invalid_members_are_named_together() {
     let (app, _ada) = with_ada().await;
     let token = app.pend("ada").await.token;
     for path in ["/v1/auth/mfa/totp", "/v1/auth/mfa/recovery"] {

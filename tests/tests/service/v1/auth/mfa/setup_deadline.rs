@@ -1,4 +1,4 @@
-//! The time to set up a second factor: told at login, fixed once, and what it keeps an account from.
+//! The deadline to set up a second factor: shown at login, fixed once, and its restrictions.
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
@@ -14,10 +14,10 @@ async fn make_key(session: &Client, name: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_fourteen_days_from_the_first_login_without_a_factor_for_ever() {
+async fn the_deadline_is_fixed_fourteen_days_after_the_first_login_without_a_factor() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
-    // Nobody logged in yet.
+    // Before the first login.
     let mfa = ada.mfa().await;
     assert_eq!((&mfa["mfaSetupRequired"], mfa.get("mfaSetupDeadline")), (&json!(true), None));
     let deadline = app.clock.now().0 + 14 * DAY;
@@ -36,14 +36,14 @@ async fn it_is_fourteen_days_from_the_first_login_without_a_factor_for_ever() {
     assert_eq!(members(&login), ["accessKey", "expires"]);
     let proof = ada.totp_proof();
     ada.session.delete_with("/v1/mfa/totp", json!({ "stepUp": proof })).await.assert(200);
-    // Off again, it is what it was.
+    // After removing the factor, the deadline is the same.
     let login = app.try_log_in("ada", PASSWORD).await.assert(200);
     assert_eq!((&login["mfaSetupRequired"], &login["mfaSetupDeadline"]), (&json!(true), &json!(deadline)));
     assert_eq!(ada.mfa().await["mfaSetupDeadline"], deadline);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_with_a_factor_at_its_first_login_has_none_until_it_is_off() {
+async fn an_account_with_a_factor_has_no_deadline_until_the_factor_is_removed() {
     let app = TestApp::spawn().await;
     let ada = app.with_totp("ada").await;
     app.pend("ada").await.totp(&ada.code()).await.assert(200);
@@ -57,18 +57,18 @@ async fn an_account_with_a_factor_at_its_first_login_has_none_until_it_is_off() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn past_it_a_factor_is_the_way_out() {
+async fn adding_a_factor_lifts_the_restrictions_after_the_deadline() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     app.miss_mfa_deadline("ada").await;
     ada.session = app.log_in("ada").await;
     make_key(&ada.session, "first").await.refused_with(403, LATE);
     ada.session.post("/v1/api-keys", json!({ "name": "first", "scopes": ["read"] })).await.refused_with(403, LATE);
-    // What leads out of it is not kept from her.
+    // Adding a factor is still allowed.
     ada.enrol_passkey(None).await.assert(200);
     make_key(&ada.session, "first").await.assert(201);
     ada.session.post("/v1/api-keys", json!({ "name": "first", "scopes": ["read"] })).await.assert(201);
-    // Off again, she is as late as before.
+    // After removing it, the restrictions apply again.
     let id = ada.passkeys().await[0]["id"].as_str().unwrap().to_owned();
     let proof = ada.passkey_proof().await;
     ada.session.delete_with(&format!("/v1/mfa/passkeys/{id}"), json!({ "stepUp": proof })).await.assert(200);

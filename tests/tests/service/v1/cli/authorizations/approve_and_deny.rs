@@ -1,4 +1,4 @@
-//! Who may say yes or no, when, and in which order the refusals come.
+//! Approving and denying: who may, when, and the order of the refusals.
 
 use tests::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use tests::{Client, TestApp};
@@ -8,10 +8,10 @@ use crate::v1::auth::cli::participants::{
 };
 use crate::v1::auth::cli::{DAY, MINUTE};
 
-/// A request that nobody made.
+/// The ID of an unknown request.
 const UNKNOWN: &str = "3f8b0c9a-4a55-4d5e-9d0f-0d3c3a0f6a11";
 
-/// Every credential of Ada's that is not the dashboard's, with the code of its refusals.
+/// Every credential of Ada except dashboard sessions, with the code of its refusals.
 async fn others(app: &TestApp) -> Vec<(Client, Option<&'static str>)> {
     let told = Some("dashboard_session_required");
     let old = app.open_session("ada", Dashboard).await;
@@ -26,7 +26,7 @@ async fn others(app: &TestApp) -> Vec<(Client, Option<&'static str>)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_dashboard_session_reads_approves_and_denies() {
+async fn only_a_dashboard_session_can_read_approve_and_deny() {
     let (app, dashboard) = ada().await;
     let others = others(&app).await;
     for way in WAYS {
@@ -48,13 +48,13 @@ async fn only_a_dashboard_session_reads_approves_and_denies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_past_its_time_to_set_up_a_second_factor_approves_nothing() {
+async fn an_account_past_its_mfa_deadline_cannot_approve() {
     let (app, old) = ada_with(many().with("LIMIT_SESSION", "90d").with("LIMIT_SESSION_IDLE", "90d")).await;
     let others = others(&app).await;
     app.miss_mfa_deadline("ada").await;
     for way in WAYS {
         let ceremony = Ceremony::begin(way, &app.anonymous()).await;
-        // What kind of credential it is comes first, what it is about last.
+        // The kind of credential is checked first, the request last.
         for (client, code) in &others {
             approve(client, UNKNOWN).await.refused_with(403, *code);
         }
@@ -67,7 +67,7 @@ async fn an_account_past_its_time_to_set_up_a_second_factor_approves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_of_an_account_without_a_second_factor_approves_however_old_it_is_once_it_shows_the_password() {
+async fn without_a_second_factor_an_old_session_can_approve_after_reauthentication() {
     let (app, dashboard) = ada().await;
     for _ in 0..6 {
         app.clock.advance(2 * DAY);
@@ -83,7 +83,7 @@ async fn a_session_of_an_account_without_a_second_factor_approves_however_old_it
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_approved_in_time_is_exchanged_although_the_time_is_over_since() {
+async fn an_approval_before_the_mfa_deadline_can_be_exchanged_after_it() {
     let (app, _) = ada_with(many().with("LIMIT_SESSION", "90d").with("LIMIT_SESSION_IDLE", "90d")).await;
     let dashboard = app.log_in("ada").await;
     let deadline = app.try_log_in("ada", tests::people::PASSWORD).await.assert(200)["mfaSetupDeadline"].as_i64().unwrap();
@@ -102,7 +102,7 @@ async fn what_was_approved_in_time_is_exchanged_although_the_time_is_over_since(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_is_not_there_is_not_found() {
+async fn an_unknown_request_is_not_found() {
     let (app, dashboard) = ada().await;
     let ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
     let upper = ceremony.id().to_uppercase();
@@ -114,7 +114,7 @@ async fn a_request_that_is_not_there_is_not_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_decided_is_not_decided_again() {
+async fn a_decision_is_final() {
     let (app, dashboard) = ada_with(many()).await;
     for way in WAYS {
         for (number, first) in ["approve", "deny"].into_iter().enumerate() {
@@ -142,19 +142,19 @@ async fn what_is_decided_is_not_decided_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn once_decided_it_is_nobody_elses() {
+async fn a_decided_request_is_visible_only_to_its_account() {
     let (app, ada) = ada_with(many()).await;
     let bob = person(&app, "bob").await;
     for way in WAYS {
         for approves in [true, false] {
             let ceremony = Ceremony::begin(way, &app.anonymous()).await;
-            // Anyone who has the link may be the one who approves.
+            // Any user with the link may approve.
             assert_eq!(read(&bob, ceremony.id()).await.assert(200), read(&ada, ceremony.id()).await.assert(200));
             if approves { approve(&ada, ceremony.id()).await } else { deny(&ada, ceremony.id()).await }.assert(200);
             read(&bob, ceremony.id()).await.refused(404);
             approve(&bob, ceremony.id()).await.refused(404);
             deny(&bob, ceremony.id()).await.refused(404);
-            // Another session of the one who decided sees it.
+            // Another session of the deciding account can see it.
             let again = app.open_session("ada", Dashboard).await;
             assert_eq!(status(&again, ceremony.id()).await, if approves { "approved" } else { "denied" });
         }
@@ -180,12 +180,12 @@ async fn a_request_is_pending_for_ten_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_denied_request_gives_no_credential_by_either_way() {
+async fn a_denied_request_returns_no_credential_in_either_flow() {
     let (app, dashboard) = ada().await;
     for way in WAYS {
         let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
         deny(&dashboard, ceremony.id()).await.assert(200);
-        // There never was a code; a made-up one is as unknown as any.
+        // No code was issued; an invented one is unknown.
         ceremony.grant["code"] = serde_json::json!("A".repeat(43));
         refused(&ceremony.exchange().await, if way == Way::Browser { "invalid_grant" } else { "access_denied" });
     }
@@ -193,7 +193,7 @@ async fn a_denied_request_gives_no_credential_by_either_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_is_neither_needed_nor_looked_at() {
+async fn the_body_is_optional_and_ignored() {
     let (app, dashboard) = ada_with(many()).await;
     for decision in ["approve", "deny"] {
         for body in ["", "{}", "null", "[1", "{\"status\":\"denied\"}"] {

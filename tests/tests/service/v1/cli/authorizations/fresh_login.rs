@@ -1,4 +1,4 @@
-//! With a second factor only a recent login authorizes a CLI.
+//! With a second factor, approving a CLI requires a recent login.
 
 use tests::SessionOrigin::{CliBrowser, Dashboard};
 use tests::{Options, TestApp};
@@ -6,7 +6,7 @@ use tests::{Options, TestApp};
 use crate::v1::auth::cli::MINUTE;
 use crate::v1::auth::cli::participants::{Ceremony, WAYS, approve, deny, many, status};
 
-/// A request that nobody made.
+/// The ID of an unknown request.
 const UNKNOWN: &str = "3f8b0c9a-4a55-4d5e-9d0f-0d3c3a0f6a11";
 const TOO_OLD: Option<&str> = Some("reauth_required");
 
@@ -17,7 +17,7 @@ async fn with_second_factor(options: Options) -> TestApp {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_second_factor_a_login_approves_for_fifteen_minutes() {
+async fn with_a_second_factor_a_login_can_approve_for_fifteen_minutes() {
     let app = with_second_factor(many()).await;
     for way in WAYS {
         let dashboard = app.open_session("ada", Dashboard).await;
@@ -26,7 +26,7 @@ async fn with_a_second_factor_a_login_approves_for_fifteen_minutes() {
         app.clock.advance(5 * MINUTE);
         approve(&dashboard, timely.id()).await.assert(200);
         app.clock.advance(1);
-        // Known or not, decided or not: the login comes first, the kind of credential before it.
+        // For any request, the kind of credential is checked first, then the age of the login.
         for id in [late.id(), timely.id(), UNKNOWN, "x"] {
             approve(&dashboard, id).await.refused_with(403, TOO_OLD);
         }
@@ -39,7 +39,7 @@ async fn with_a_second_factor_a_login_approves_for_fifteen_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_old_login_denies_all_the_same() {
+async fn an_old_login_can_still_deny() {
     let app = with_second_factor(many()).await;
     let dashboard = app.open_session("ada", Dashboard).await;
     app.clock.advance(60 * MINUTE);
@@ -51,7 +51,7 @@ async fn an_old_login_denies_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn how_recent_a_login_must_be_is_a_setting() {
+async fn the_maximum_age_of_a_login_is_a_setting() {
     let app = with_second_factor(many().with("LIMIT_CLI_FRESHNESS", "1m")).await;
     let dashboard = app.open_session("ada", Dashboard).await;
     app.clock.advance(MINUTE + 1);

@@ -1,4 +1,4 @@
-//! `/v1/cli/authorizations`: requests of CLIs, found and decided.
+//! `/v1/cli/authorizations`: finding and deciding CLI requests.
 
 mod approve_and_deny;
 mod fresh_login;

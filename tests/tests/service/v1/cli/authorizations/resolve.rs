@@ -1,4 +1,4 @@
-//! The code that a user types: found however it is written, guessed at by nobody.
+//! User codes: found in any formatting, and protected against guessing.
 
 use serde_json::{Value, json};
 use tests::Answer;
@@ -15,7 +15,7 @@ fn limited(answer: &Answer) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn case_and_dash_do_not_matter() {
+async fn case_and_dashes_do_not_matter() {
     let (app, dashboard) = ada().await;
     let ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     let code = ceremony.user_code();
@@ -26,7 +26,7 @@ async fn case_and_dash_do_not_matter() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_leads_to_its_request_as_long_as_that_is_pending() {
+async fn a_code_resolves_to_its_request_while_it_is_pending() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let approved = Ceremony::begin(Way::Device, &cli).await;
@@ -40,12 +40,12 @@ async fn a_code_leads_to_its_request_as_long_as_that_is_pending() {
     resolve(&dashboard, expired.user_code()).await.assert(200);
     app.clock.advance(1);
     resolve(&dashboard, expired.user_code()).await.refused(404);
-    // To find a request is not to decide on it.
+    // Finding a request does not decide it.
     read(&dashboard, expired.id()).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_code_is_named() {
+async fn an_invalid_code_is_named() {
     let (_app, dashboard) = ada().await;
     for code in [json!(null), json!(5), json!(""), json!(["BCDF-GHJK"]), json!({}), json!("B".repeat(5_000))] {
         let refusal = dashboard.post("/v1/cli/authorizations/resolve", json!({ "userCode": code })).await.refused(400);
@@ -59,19 +59,19 @@ async fn a_bad_code_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_ten_wrong_codes_in_fifteen_minutes() {
+async fn an_account_is_limited_to_ten_wrong_codes_in_fifteen_minutes() {
     let (app, ada) = ada_with(many()).await;
     let bob = person(&app, "bob").await;
     let sound = Ceremony::begin(Way::Device, &app.anonymous()).await;
     for number in 0..10 {
-        // Right ones between them are not counted.
+        // Correct codes in between do not reset the count.
         resolve(&ada, sound.user_code()).await.assert(200);
         resolve(&ada, "BCDF-GHJK").await.refused(404);
         app.clock.advance(if number == 9 { 0 } else { 1_000 });
     }
     assert_eq!(limited(&resolve(&ada, "BCDF-GHJK").await), 15 * 60 - 9);
-    assert_eq!(limited(&resolve(&ada, sound.user_code()).await), 15 * 60 - 9, "the right one tells nothing any more");
-    // It is the account that is held up, by whatever session, and no other.
+    assert_eq!(limited(&resolve(&ada, sound.user_code()).await), 15 * 60 - 9, "the correct code reveals nothing any more");
+    // The limit applies to the account across its sessions, and to no other account.
     let again = app.open_session("ada", Dashboard).await;
     limited(&resolve(&again, sound.user_code()).await);
     resolve(&bob, sound.user_code()).await.assert(200);
@@ -86,7 +86,7 @@ async fn an_account_has_ten_wrong_codes_in_fifteen_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_wrong_codes_at_once_ten_are_judged() {
+async fn ten_of_fifty_concurrent_wrong_codes_are_checked() {
     let (app, ada) = ada().await;
     let guesses: Vec<_> = (0..50)
         .map(|_| {
@@ -105,14 +105,14 @@ async fn of_fifty_wrong_codes_at_once_ten_are_judged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn how_many_wrong_codes_is_a_setting() {
+async fn the_limit_of_wrong_codes_is_a_setting() {
     let (_app, dashboard) = ada_with(many().with("LIMIT_CLI_RESOLVES", "1/1m")).await;
     resolve(&dashboard, "BCDF-GHJK").await.refused(404);
     assert_eq!(limited(&resolve(&dashboard, "BCDF-GHJK").await), 60);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_dashboard_resolves() {
+async fn only_a_dashboard_session_can_resolve_codes() {
     let (app, dashboard) = ada().await;
     let ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     let key = app.named_key("ada", "build server").await;
@@ -120,7 +120,7 @@ async fn only_the_dashboard_resolves() {
     let machine = app.open_session("ada", CliDevice).await;
     resolve(&machine, ceremony.user_code()).await.refused_with(403, Some("dashboard_session_required"));
     resolve(&app.anonymous(), ceremony.user_code()).await.refused(401);
-    // Refused before it is judged: nothing was counted.
+    // Refused before validation: nothing was counted.
     assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name = 'cli_resolves'").await, 0);
     let found: Value = resolve(&dashboard, ceremony.user_code()).await.assert(200);
     assert_eq!(found["authorizationId"], ceremony.id());

@@ -1,4 +1,4 @@
-//! The machines that an account has let in: listed, and shut out again.
+//! The authorized devices of an account: list and revoke.
 
 mod notices;
 
@@ -20,7 +20,7 @@ fn laptop() -> Device {
     }
 }
 
-/// The id of a client's own credential.
+/// The ID of a client's own credential.
 async fn own(client: &Client) -> String {
     let current = machines(client).await.into_iter().find(|machine| machine["isCurrent"] == true);
     current.unwrap()["credentialId"].as_str().unwrap().to_owned()
@@ -31,7 +31,7 @@ async fn shut_out(client: &Client, id: &str) -> tests::Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_accounts_own_usable_command_lines_are_listed() {
+async fn only_the_accounts_active_devices_are_listed() {
     let (app, dashboard) = ada().await;
     let bob = person(&app, "bob").await;
     app.open_session("bob", CliBrowser).await;
@@ -73,7 +73,7 @@ async fn only_the_accounts_own_usable_command_lines_are_listed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_is_shut_out_and_no_other() {
+async fn revoking_a_device_affects_no_other() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let mut clients = Vec::new();
@@ -89,7 +89,7 @@ async fn a_machine_is_shut_out_and_no_other() {
     assert!(answer.body.is_empty());
     assert!(!is_in(&clients[0]).await && is_in(&clients[1]).await);
     shut_out(&dashboard, &ids[0]).await.refused(404);
-    // One machine shuts out another, and itself.
+    // A device revokes another one, and itself.
     shut_out(&clients[1], &ids[2]).await.assert(204);
     shut_out(&clients[1], &ids[1]).await.assert(204);
     assert!(!is_in(&clients[1]).await && !is_in(&clients[2]).await && is_in(&clients[3]).await);
@@ -97,7 +97,7 @@ async fn a_machine_is_shut_out_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_signs_itself_out() {
+async fn a_device_can_revoke_itself() {
     let (app, dashboard) = ada().await;
     for way in [Way::Browser, Way::Device] {
         let machine = Ceremony::begin(way, &app.anonymous()).await.log_in(&dashboard).await;
@@ -109,7 +109,7 @@ async fn a_machine_signs_itself_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_credential_that_is_no_command_line_is_not_found_among_the_devices() {
+async fn credentials_other_than_clis_are_not_devices() {
     let (app, dashboard) = ada().await;
     let old = app.open_session("ada", Dashboard).await;
     app.forget_origin(&old).await;
@@ -130,7 +130,7 @@ async fn a_credential_that_is_no_command_line_is_not_found_among_the_devices() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_accounts_own_machines_are_found() {
+async fn devices_of_another_account_are_not_found() {
     let (app, dashboard) = ada().await;
     let bob = person(&app, "bob").await;
     let bobs = app.open_session("bob", CliDevice).await;
@@ -138,7 +138,7 @@ async fn only_the_accounts_own_machines_are_found() {
     let other = app.open_session("ada", Dashboard).await;
     app.named_key("ada", "build server").await;
     let mut ids = vec![own(&bobs).await, "x".to_owned(), "%00".to_owned(), "%ff".to_owned(), "a%20b".to_owned(), "x".repeat(3_000)];
-    // Sessions of the dashboard and named keys are ended elsewhere.
+    // Dashboard sessions and access keys are revoked elsewhere.
     ids.extend(app.texts("SELECT id FROM access_keys WHERE credential_origin IS NULL", &[]).await);
     ids.extend(app.texts("SELECT id FROM access_keys WHERE credential_origin = 'dashboard_session'", &[]).await);
     assert!(ids.len() >= 10, "{ids:?}");
@@ -146,7 +146,7 @@ async fn only_the_accounts_own_machines_are_found() {
         shut_out(&dashboard, id).await.refused(404);
     }
     assert!(is_in(&bobs).await && is_in(&bob).await && is_in(&machine).await && is_in(&other).await);
-    // One that has expired is not there any more.
+    // An expired device is not found.
     let id = own(&machine).await;
     app.clock.advance(90 * DAY);
     let again = app.open_session("ada", Dashboard).await;
@@ -154,7 +154,7 @@ async fn only_the_accounts_own_machines_are_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_those_who_shut_a_machine_out_at_once_one_did() {
+async fn of_concurrent_revocations_of_a_device_one_succeeds() {
     let (app, dashboard) = ada().await;
     let machine = app.open_session("ada", CliBrowser).await;
     let id = own(&machine).await;
@@ -172,9 +172,9 @@ async fn of_those_who_shut_a_machine_out_at_once_one_did() {
     assert_eq!(statuses, [[204].as_slice(), &[404; 9]].concat());
 }
 
-/// What the other ways of ending sessions do to machines.
+/// How other ways of revoking sessions affect devices.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_is_shut_out_by_its_name_its_address_and_as_a_key() {
+async fn a_device_can_be_revoked_by_name_by_address_and_as_an_access_key() {
     let (app, dashboard): (TestApp, Client) = ada().await;
     let open = async || app.open_session_of("ada", CliBrowser, "203.0.113.7", &laptop()).await;
     let (by_name, by_address) = (open().await, "/v1/sessions/203.0.113.7");
@@ -187,7 +187,7 @@ async fn a_machine_is_shut_out_by_its_name_its_address_and_as_a_key() {
     let id = own(&machine).await;
     dashboard.delete(&format!("/v1/access-keys/CLI-{id}")).await.assert(204);
     assert!(!is_in(&machine).await);
-    // The sessions of the dashboard alone.
+    // Only dashboard sessions.
     let machine = open().await;
     dashboard.delete("/v1/account/sessions").await.assert(200);
     assert!(is_in(&machine).await);

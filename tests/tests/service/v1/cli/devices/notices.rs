@@ -1,4 +1,4 @@
-//! The mails that tell an owner of machines that came and went.
+//! Mails about authorized and revoked devices.
 
 use serde_json::json;
 use tests::SessionOrigin::Dashboard;
@@ -8,7 +8,7 @@ use crate::v1::auth::cli::participants::{Ceremony, WAYS, Way, ada_with, deny, is
 
 const EMAIL: &str = "ada@example.com";
 
-/// The one mail that came since there were so many.
+/// The only mail since the first `so_far`.
 async fn next(app: &TestApp, so_far: &mut usize) -> ReceivedMail {
     let mut mails = app.mails_to(EMAIL).await;
     *so_far += 1;
@@ -37,7 +37,7 @@ async fn id(client: &Client) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_is_told_of_each_machine_that_comes_and_goes() {
+async fn the_owner_is_notified_of_each_authorized_and_revoked_device() {
     let (app, dashboard) = ada_with(many()).await;
     let dashboard = dashboard.from("198.51.100.9");
     let mut mails = 0;
@@ -62,7 +62,7 @@ async fn the_owner_is_told_of_each_machine_that_comes_and_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_is_told_when_a_code_was_used_twice() {
+async fn the_owner_is_notified_when_a_code_is_reused() {
     let (app, dashboard) = ada_with(many()).await;
     let mut mails = 0;
     let mut ceremony = Ceremony::begin_with(Way::Browser, &app.anonymous(), &json!({ "deviceName": "Ada's laptop" })).await;
@@ -70,13 +70,13 @@ async fn the_owner_is_told_when_a_code_was_used_twice() {
     next(&app, &mut mails).await;
     refused(&ceremony.exchange().await, "invalid_grant");
     says(&next(&app, &mut mails).await, "A device was revoked", &["Ada's laptop"]);
-    // What has nothing left to revoke is nothing to tell of.
+    // Without anything to revoke, no notice is sent.
     refused(&ceremony.exchange().await, "invalid_grant");
     assert_eq!(app.mails_to(EMAIL).await.len(), mails);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_lets_nobody_in_or_out_is_not_told() {
+async fn only_authorization_and_revocation_send_notices() {
     let (app, dashboard) = ada_with(many()).await;
     for way in WAYS {
         let mut approved = Ceremony::begin(way, &app.anonymous()).await;
@@ -93,14 +93,14 @@ async fn what_lets_nobody_in_or_out_is_not_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_without_a_name_is_told_of_all_the_same() {
+async fn a_device_without_a_name_also_sends_a_notice() {
     let (app, dashboard) = ada_with(many()).await;
     let mut mails = 0;
     let machine = Ceremony::begin(Way::Device, &app.anonymous().from("203.0.113.7")).await.log_in(&dashboard).await;
     says(&next(&app, &mut mails).await, "A device was authorized", &["203.0.113.7"]);
     machine.delete("/v1/cli/devices/current").await.assert(204);
     next(&app, &mut mails).await;
-    // What a machine calls itself is text, whatever it looks like.
+    // A device name is escaped.
     let told = json!({ "deviceName": "<a href=\"https://evil.example\">laptop</a>" });
     Ceremony::begin_with(Way::Device, &app.anonymous(), &told).await.log_in(&dashboard).await;
     let mail = next(&app, &mut mails).await;

@@ -1,4 +1,4 @@
-//! The account's passkeys: listed, renamed, deleted.
+//! The account's passkeys: list, rename, delete.
 
 mod registration;
 
@@ -12,7 +12,7 @@ async fn path_of(holder: &Holder, place: usize) -> String {
     format!("/v1/mfa/passkeys/{}", holder.passkeys().await[place]["id"].as_str().unwrap())
 }
 
-/// Ada with an authenticator app and two passkeys; the second is her authenticator's.
+/// Ada with an authenticator app and two passkeys; her authenticator has the second.
 async fn with_two() -> (TestApp, Holder) {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
@@ -23,13 +23,13 @@ async fn with_two() -> (TestApp, Holder) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_account_has_its_own() {
+async fn each_account_has_its_own_passkeys() {
     let (app, ada) = with_two().await;
     let bob = app.with_passkey("bob").await;
     assert_eq!(app.without_factor("dan").await.passkeys().await, Vec::<Value>::new());
     assert_eq!((ada.passkeys().await.len(), bob.passkeys().await.len()), (2, 1));
     assert_eq!((&ada.mfa().await["passkeys"], &bob.mfa().await["passkeys"]), (&json!(2), &json!(1)));
-    // Every login session may look; nothing secret is shown.
+    // Every login session can list them; no secrets are shown.
     let cli = app.open_session("ada", SessionOrigin::CliBrowser).await;
     let list = cli.get("/v1/mfa/passkeys").await.assert(200);
     assert_eq!(list["passkeys"], json!(ada.passkeys().await));
@@ -53,7 +53,7 @@ async fn a_passkey_is_renamed() {
         let refusal = ada.session.patch(&path, json!({ "name": name })).await.refused(400);
         assert!(refusal.starts_with("name: "), "{name}: {refusal}");
     }
-    // One would look like another.
+    // It would look like another name.
     for unseen in ["\u{61c}", "\u{200b}", "\u{200f}", "\u{2028}", "\u{202e}", "\u{2060}", "\u{2069}", "\u{feff}"] {
         let refusal = ada.session.patch(&path, json!({ "name": format!("second{unseen}") })).await.refused(400);
         assert_eq!(refusal, "name: must not contain invisible characters or characters that change text direction");
@@ -63,7 +63,7 @@ async fn a_passkey_is_renamed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_passkey_that_is_not_there_or_anothers_is_not_found() {
+async fn unknown_and_other_accounts_passkeys_are_not_found() {
     let (app, mut ada) = with_two().await;
     let bob = app.with_passkey("bob").await;
     let of_bob = path_of(&bob, 0).await;
@@ -72,7 +72,7 @@ async fn a_passkey_that_is_not_there_or_anothers_is_not_found() {
         ada.session.patch(&path, json!({ "name": "mine" })).await.refused_with(404, None);
         let proof = ada.totp_proof();
         ada.session.delete_with(&path, json!({ "stepUp": proof })).await.refused_with(404, None);
-        // What was refused has used no proof up.
+        // The refused request did not consume the proof.
         app.pend("ada").await.totp(&ada.code_now()).await.assert(200);
     }
     assert_eq!(bob.passkeys().await[0]["name"], "Passkey");
@@ -91,7 +91,7 @@ async fn a_passkey_is_deleted_with_a_proof() {
     needs_step_up(&ada.session.delete_with(&path, json!({})).await);
     needs_step_up(&ada.session.delete_with(&path, json!({ "stepUp": null })).await);
     assert_eq!(ada.passkeys().await.len(), 2);
-    // Of any session of hers; even of the passkey itself.
+    // In any of the account's sessions, even with the passkey itself as proof.
     let cli = app.open_session("ada", SessionOrigin::CliBrowser).await;
     let proof = ada.totp_proof();
     let answer = cli.delete_with(&path, json!({ "stepUp": proof })).await.assert(200);
@@ -101,6 +101,6 @@ async fn a_passkey_is_deleted_with_a_proof() {
     let path = path_of(&ada, 0).await;
     ada.session.delete_with(&path, json!({ "stepUp": proof })).await.assert(200);
     assert_eq!(ada.passkeys().await, Vec::<Value>::new());
-    // A deleted one can come again.
+    // A deleted passkey can be registered again.
     ada.enrol_passkey(None).await.assert(200);
 }

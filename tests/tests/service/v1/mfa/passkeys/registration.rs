@@ -1,4 +1,4 @@
-//! Passkeys are registered: what the options ask for, what is stored of the response, and every lie that is refused.
+//! Registration of passkeys: the options, the stored properties, and every forgery that is refused.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -30,8 +30,8 @@ async fn the_options_ask_for_a_verified_resident_passkey() {
     assert!(options["excludeCredentials"].as_array().is_none_or(Vec::is_empty), "{options}");
     let challenge = options["challenge"].as_str().unwrap();
     assert!(challenge.len() >= 43 && challenge.len() < 100, "256 bits: {challenge}");
-    assert_ne!(ada.registration_options().await["challenge"], challenge, "another each time");
-    // The user is nobody's email address, and stays the same.
+    assert_ne!(ada.registration_options().await["challenge"], challenge, "a different one each time");
+    // The user ID does not contain an email address, and stays the same.
     let user = options["user"]["id"].as_str().unwrap().to_owned();
     ada.enrol_passkey(None).await.assert(200);
     let options = ada.registration_options().await;
@@ -41,7 +41,7 @@ async fn the_options_ask_for_a_verified_resident_passkey() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_passkey_is_stored_as_it_is() {
+async fn a_passkey_is_stored_with_its_properties() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     let answer = ada.enrol_passkey(Some("Blue key")).await.assert(200);
@@ -57,7 +57,7 @@ async fn a_passkey_is_stored_as_it_is() {
     assert_eq!((created.len(), &created[10..11], created.ends_with('Z')), (24, "T", true), "{created}");
     assert_eq!(ada.passkeys().await, std::slice::from_ref(passkey));
 
-    // One that syncs, without a name; the second shows no recovery codes.
+    // A synced passkey without a name; a second passkey shows no recovery codes.
     app.clock.advance(MINUTE);
     ada.enrol_totp().await.assert(200);
     ada.authenticator = Authenticator::synced(ORIGIN);
@@ -71,7 +71,7 @@ async fn a_passkey_is_stored_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_lie_is_refused() {
+async fn every_forged_response_is_refused() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     for lie in [lies(), vec![Lie::Algorithm(-8), Lie::Algorithm(-9), Lie::Credential(String::new())]].concat() {
@@ -87,7 +87,7 @@ async fn every_lie_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_response_is_refused() {
+async fn a_malformed_response_is_refused() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     let body = async |body: Value| ada.session.post("/v1/mfa/passkeys/register/verify", body).await;
@@ -121,7 +121,7 @@ async fn what_is_no_response_is_refused() {
     }
     body(json!({ "response": {} })).await.refused(400);
     assert_eq!(ada.passkeys().await, Vec::<Value>::new());
-    // Members that are not known are no fault.
+    // Unknown members are ignored.
     let options = ada.registration_options().await;
     let mut response = ada.authenticator.register(&options);
     response["more"] = json!({ "a": 1 });
@@ -131,28 +131,28 @@ async fn what_is_no_response_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_challenge_is_for_one_session_one_purpose_once_and_five_minutes() {
+async fn a_challenge_works_once_for_one_session_and_purpose_within_five_minutes() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     let bob = app.without_factor("bob").await;
-    // None at all.
+    // Without a challenge.
     let options = bob.registration_options().await;
     verify(&ada, &ada.authenticator.clone().register(&options)).await.refused(400);
-    // Another session of her own.
+    // A challenge of another session of the same account.
     let other = app.open_session("ada", tests::SessionOrigin::Dashboard).await;
     let options = ada.registration_options().await;
     let response = ada.authenticator.clone().register(&options);
     other.post("/v1/mfa/passkeys/register/verify", json!({ "response": response })).await.refused(400);
-    // An older one.
+    // An older challenge.
     let older = ada.registration_options().await;
     ada.registration_options().await;
     verify(&ada, &ada.authenticator.clone().register(&older)).await.refused(400);
-    // One that is over.
+    // An expired challenge.
     let options = ada.registration_options().await;
     let response = ada.authenticator.clone().register(&options);
     app.clock.advance(5 * MINUTE);
     verify(&ada, &response).await.refused(400);
-    // One in its last moment, which is then used.
+    // A challenge in its last moment.
     let options = ada.registration_options().await;
     let response = ada.authenticator.register(&options);
     app.clock.advance(5 * MINUTE - 1);
@@ -160,7 +160,7 @@ async fn a_challenge_is_for_one_session_one_purpose_once_and_five_minutes() {
     let proof = ada.passkey_proof().await;
     let again = json!({ "response": response, "stepUp": proof });
     ada.session.post("/v1/mfa/passkeys/register/verify", again).await.refused_with(400, None);
-    // Nor is one for a step-up good for a registration.
+    // A challenge for a step-up.
     let mut options = ada.registration_options().await;
     options["challenge"] = ada.step_up_options().await["challenge"].clone();
     options["excludeCredentials"] = json!([]);
@@ -171,7 +171,7 @@ async fn a_challenge_is_for_one_session_one_purpose_once_and_five_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_credential_is_registered_once_by_anybody() {
+async fn a_credential_id_can_be_registered_only_once() {
     let app = TestApp::spawn_with_passkeys().await;
     let ada = app.with_passkey("ada").await;
     let taken = Lie::Credential(ada.authenticator.id());
@@ -190,7 +190,7 @@ async fn a_credential_is_registered_once_by_anybody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_id_of_a_credential_has_1023_bytes_at_most() {
+async fn a_credential_id_has_at_most_1023_bytes() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     let id = |length: usize| URL_SAFE_NO_PAD.encode(vec![7; length]);
@@ -200,7 +200,7 @@ async fn the_id_of_a_credential_has_1023_bytes_at_most() {
     let options = ada.registration_options().await;
     let response = ada.authenticator.register_but(&options, &Lie::Credential(id(1_023)));
     verify(&ada, &response).await.assert(200);
-    // And it signs in.
+    // It can sign in.
     let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
     let response = ada.authenticator.assert_but(&asked["options"], &Lie::Credential(id(1_023)));
     let body = json!({ "challengeId": asked["challengeId"], "response": response });
@@ -208,7 +208,7 @@ async fn the_id_of_a_credential_has_1023_bytes_at_most() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_100_passkeys_at_most() {
+async fn an_account_has_at_most_100_passkeys() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     let copy = "INSERT INTO passkeys (id, account_id, credential_id, credential, name, is_backup_eligible, is_backed_up, transports, counter, \
@@ -230,7 +230,7 @@ async fn an_account_has_100_passkeys_at_most() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_passkey_takes_a_proof() {
+async fn adding_another_passkey_requires_a_proof() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_totp("ada").await;
     let options = ada.registration_options().await;
@@ -246,7 +246,7 @@ async fn another_passkey_takes_a_proof() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_at_localhost_can_have_passkeys_and_one_at_an_address_or_without_encryption_cannot() {
+async fn passkeys_work_on_localhost_but_not_at_ip_addresses_or_without_tls() {
     let origin = "http://localhost:8080";
     let app = TestApp::spawn_with(Options::default().with("DASHBOARD_URL", format!("{origin}/dashboard"))).await;
     let mut ada = app.without_factor("ada").await;

@@ -1,3 +1,3 @@
-//! Logins that are young enough.
+//! Fresh logins.
 
 mod recent;

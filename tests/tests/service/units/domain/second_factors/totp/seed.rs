@@ -1,4 +1,4 @@
-//! Seeds of authenticator apps: their codes, and what an app is told.
+//! Seeds of authenticator apps: their codes and setup URL.
 
 use control::testing::credentials::Seed;
 use shared::time::UnixMillis;
@@ -7,7 +7,7 @@ use shared::time::UnixMillis;
 const RFC: &[u8] = b"12345678901234567890";
 
 #[test]
-fn codes_are_those_of_the_rfc() {
+fn codes_match_the_rfc_test_vectors() {
     let seed = Seed::new(RFC, "ada@example.com").unwrap();
     // The last six of the eight digits there.
     for (seconds, code) in [(59, "287082"), (1_111_111_109, "081804"), (1_234_567_890, "005924"), (20_000_000_000, "353130")] {
@@ -16,14 +16,14 @@ fn codes_are_those_of_the_rfc() {
 }
 
 #[test]
-fn a_code_is_taken_one_step_early_or_late_and_no_more() {
+fn a_code_is_accepted_at_most_one_step_early_or_late() {
     let seed = Seed::new(RFC, "ada@example.com").unwrap();
     let taken = |seconds: i64| seed.step_of("287 082", UnixMillis(seconds * 1_000)).is_some();
     assert_eq!([-1, 0, 30, 59, 89, 90].map(taken), [false, true, true, true, true, false]);
 }
 
 #[test]
-fn what_is_no_code_is_none() {
+fn malformed_codes_are_rejected() {
     let seed = Seed::new(RFC, "ada@example.com").unwrap();
     for code in ["", "28708", "2870820", "+87082", "２８７０８２", "287082; DROP"] {
         assert_eq!(seed.step_of(code, UnixMillis(59_000)), None, "{code}");
@@ -31,7 +31,7 @@ fn what_is_no_code_is_none() {
 }
 
 #[test]
-fn an_app_is_told_issuer_and_address() {
+fn the_setup_url_contains_issuer_and_address() {
     let seed = Seed::new(RFC, "ada+x@example.com").unwrap();
     assert_eq!(seed.secret(), "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");
     let url = seed.url().unwrap();
@@ -41,7 +41,7 @@ fn an_app_is_told_issuer_and_address() {
 }
 
 #[test]
-fn the_longest_address_has_a_picture_too() {
+fn the_longest_address_fits_in_a_qr_code() {
     let email = format!("{}@example.com", "\u{1F600}".repeat(243));
     assert!(Seed::new(RFC, &email).unwrap().qr_code().is_ok());
 }

@@ -1,4 +1,4 @@
-//! Which days there are, when they close, and with what.
+//! Which days the history has, when they are closed, and with which values.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::v1::apps::deployments::metrics::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_day_grows_until_its_end_and_is_then_what_it_was() {
+async fn a_day_is_updated_until_it_ends_and_then_stays_unchanged() {
     let (app, ada, staging) = prepared(2).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -19,14 +19,14 @@ async fn a_day_grows_until_its_end_and_is_then_what_it_was() {
         shown
     };
     assert_eq!(whole(&ada).await, shown(&[day(first, [("v1", values([1, 0, 1, 0], None))])]));
-    // What comes after the job ran is shown once it has run again.
+    // Reports after the job are shown once it runs again.
     install(&app, &staging, "b", "v1").await;
     assert_eq!(whole(&ada).await, shown(&[day(first, [("v1", values([1, 0, 1, 0], None))])]));
     round(&app).await;
     let two = day(first, [("v1", values([2, 0, 2, 0], None))]);
     assert_eq!(whole(&ada).await, shown(std::slice::from_ref(&two)));
 
-    // The last report of the day comes after the job's last round, at the last millisecond.
+    // The last report of the day arrives after the job's last round, at the last millisecond.
     go_to(&app, first, DAY - 1);
     install(&app, &staging, "c", "v2").await;
     let second = today(&app);
@@ -37,7 +37,7 @@ async fn a_day_grows_until_its_end_and_is_then_what_it_was() {
     let closed = day(first, [("v1", values([2, 0, 2, 0], None)), ("v2", values([1, 0, 1, 0], None))]);
     let open = day(second, [("v1", values([1, 0, 2, 0], Some([0, 0, 0]))), ("v2", values([3, 0, 3, 0], Some([0, 2, 0])))]);
     assert_eq!(whole(&ada).await["days"], json!([closed, open]));
-    // Nothing that comes later is in the first day.
+    // Later reports do not count for the first day.
     for device in ["e", "f"] {
         install(&app, &staging, device, "v1").await;
         round(&app).await;
@@ -46,13 +46,13 @@ async fn a_day_grows_until_its_end_and_is_then_what_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_comes_late_closes_the_day_as_it_ended_whatever_has_come_since() {
+async fn a_late_job_closes_the_day_with_its_final_values() {
     let (app, ada, staging) = prepared(3).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
     round(&app).await;
     install(&app, &staging, "b", "v1").await;
-    // The same labels change on each of the following days, another one for the first time, and no job runs.
+    // The same labels change on each of the following days, plus a new one, and the job does not run.
     for (offset, devices) in [(1, ["a", "c"]), (2, ["b", "d"]), (3, ["c", "e"]), (5, ["f", "a"])] {
         go_to(&app, first.plus_days(offset), 9 * HOUR);
         for (device, label) in devices.into_iter().zip(["v2", "v1"]) {
@@ -62,11 +62,11 @@ async fn a_job_that_comes_late_closes_the_day_as_it_ended_whatever_has_come_sinc
     let late = today(&app);
     round(&app).await;
     let closed = day(first, [("v1", values([2, 0, 2, 0], None))]);
-    // a, which had left for v2 on the second day, is back; c came by v1 to v2.
+    // Device a, which moved to v2 on the second day, is back; c moved via v1 to v2.
     let open = day(late, [("v1", values([3, 0, 5, 0], None)), ("v2", values([3, 0, 4, 0], None))]);
     assert_eq!(whole(&ada).await["days"], json!([closed, open]), "{first} to {late}");
 
-    // And once more, with labels, some of them unused since.
+    // And again, with some labels unchanged.
     install(&app, &staging, "z", "v1").await;
     for offset in [4, 6, 7] {
         go_to(&app, late.plus_days(offset), 9 * HOUR);
@@ -80,7 +80,7 @@ async fn a_job_that_comes_late_closes_the_day_as_it_ended_whatever_has_come_sinc
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn days_without_a_job_are_absent_and_the_day_after_such_a_day_has_no_deltas() {
+async fn days_without_a_job_are_missing_and_the_next_day_has_no_deltas() {
     let (app, ada, staging) = prepared(1).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -99,20 +99,20 @@ async fn days_without_a_job_are_absent_and_the_day_after_such_a_day_has_no_delta
         day(first, [("v1", values([1, 0, 1, 0], None))]),
         day(first.plus_days(1), [("v1", values([2, 0, 2, 0], Some([0, 1, 0])))]),
         day(first.plus_days(3), [("v1", values([4, 0, 4, 0], None))]),
-        // A label that the day before did not have counts from nothing.
+        // A label missing on the previous day starts at zero.
         day(first.plus_days(4), [("v1", values([4, 0, 5, 0], Some([0, 1, 0]))), ("v2", values([1, 0, 1, 0], Some([0, 1, 0])))]),
     ]);
     assert_eq!(whole(&ada).await["days"], expected);
-    // A job that comes afterwards makes no day up.
+    // A later job does not create missing days.
     days_later(&app, -2);
     round(&app).await;
-    assert_eq!(whole(&ada).await["days"], json!(expected.as_array().unwrap()[..2]), "what is later than the clock is not shown");
+    assert_eq!(whole(&ada).await["days"], json!(expected.as_array().unwrap()[..2]), "days after the current time are not shown");
     days_later(&app, 2);
     assert_eq!(whole(&ada).await["days"], expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_that_jumps_back_changes_no_closed_day() {
+async fn setting_the_clock_back_changes_no_closed_day() {
     let (app, ada, staging) = prepared(1).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -123,14 +123,14 @@ async fn a_clock_that_jumps_back_changes_no_closed_day() {
     let closed = stored(&app).await[0].clone();
     assert!(closed.ends_with("closed"), "{closed}");
 
-    // Back in the first day: it is closed, so what comes counts in the one that is open.
+    // Back in the first day, which is closed: reports count for the open one.
     go_to(&app, first, 12 * HOUR);
     install(&app, &staging, "c", "v1").await;
     round(&app).await;
     days_later(&app, -3);
     install(&app, &staging, "d", "v1").await;
     round(&app).await;
-    assert_eq!(stored(&app).await.len(), 2, "no day came of it");
+    assert_eq!(stored(&app).await.len(), 2, "no day was created");
     assert_eq!(stored(&app).await[0], closed);
     let early = whole(&ada).await;
     assert_eq!((&early["days"], &early["historyStartsAt"]), (&json!([]), &json!(first.to_string())), "today is before all of them");
@@ -150,7 +150,7 @@ async fn a_clock_that_jumps_back_changes_no_closed_day() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_that_was_ahead_for_a_while_leaves_no_hole() {
+async fn a_clock_that_was_ahead_temporarily_leaves_no_gap() {
     for days in [30, 1] {
         ahead(days).await;
     }
@@ -161,15 +161,15 @@ async fn ahead(days: i64) {
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
     round(&app).await;
-    // Reports come while the clock is ahead, also of a label that is new.
+    // Reports arrive while the clock is ahead, also for a new label.
     days_later(&app, days);
     install(&app, &staging, "b", "v1").await;
     install(&app, &staging, "c", "v2").await;
     days_later(&app, -days);
-    // What comes when it is right again belongs to this day, before the job's next round and after it.
+    // Reports after the correction count for this day, before and after the next round of the job.
     install(&app, &staging, "e", "v1").await;
     round(&app).await;
-    // And once more, with nothing else for the job to do.
+    // And again, with no other work for the job.
     days_later(&app, days);
     install(&app, &staging, "h", "v1").await;
     days_later(&app, -days);
@@ -192,9 +192,9 @@ async fn ahead(days: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_replicas_midnight_may_come_a_little_before() {
+async fn another_replica_may_reach_midnight_slightly_earlier() {
     const MINUTE: i64 = 60_000;
-    // So many minutes before midnight the job runs, while another replica counts on the next day already.
+    // The job runs this many minutes before midnight, while another replica already counts for the next day.
     for (left, is_near) in [(9, true), (11, false)] {
         let (app, ada, staging) = prepared(1).await;
         let first = today(&app);
@@ -214,7 +214,7 @@ async fn another_replicas_midnight_may_come_a_little_before() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_has_days_from_its_first_release_on_and_each_its_own() {
+async fn each_deployment_has_its_own_days_from_its_first_release() {
     let (app, ada, staging) = prepared(0).await;
     round(&app).await;
     assert_eq!(stored(&app).await, Vec::<String>::new(), "there is no release");
@@ -222,7 +222,7 @@ async fn a_deployment_has_days_from_its_first_release_on_and_each_its_own() {
     release(&ada, "demo", "one").await;
     round(&app).await;
     let second = today(&app);
-    assert_eq!(whole(&ada).await["days"], json!([day(second, [])]), "a release that nobody has reported has no values");
+    assert_eq!(whole(&ada).await["days"], json!([day(second, [])]), "a release without reports has no values");
     ada.upload("demo", "Production", b"other", json!({ "appVersion": "1.0.0" })).await.assert(201);
     install(&app, &staging, "a", "v1").await;
     let third = days_later(&app, 1);
@@ -238,13 +238,13 @@ async fn a_deployment_has_days_from_its_first_release_on_and_each_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_release_labels_are_in_the_history_in_their_order() {
+async fn the_history_contains_only_release_labels_in_order() {
     let (app, ada, staging) = prepared(11).await;
     let report = async |path: &str, body: Value| {
         app.anonymous().post(&format!("/v1/public/svc/report_status/{path}"), body).await.assert(200);
         app.clock.advance(1);
     };
-    // Binary versions, also one that looks like a label, which counts as `other`.
+    // Binary versions, including one that looks like a label, which counts as `other`.
     for (device, version) in [("a", "1.0.0"), ("b", "v7"), ("c", "other")] {
         report("deploy", json!({ "deployment_key": staging, "app_version": version, "client_unique_id": device })).await;
     }
@@ -264,7 +264,7 @@ async fn only_release_labels_are_in_the_history_in_their_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counters_from_before_there_was_a_history_begin_with_what_they_are() {
+async fn existing_counters_are_the_baseline_of_a_new_history() {
     let (app, ada, staging) = prepared(1).await;
     install(&app, &staging, "a", "v1").await;
     let sql = "UPDATE metric_counters SET first_day = 0, day = 0, open_day = 0, before_active = 0, before_downloaded = 0, before_installed = 0, before_failed = 0";
@@ -280,11 +280,11 @@ async fn counters_from_before_there_was_a_history_begin_with_what_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_labels_are_closed_as_they_were() {
+async fn a_thousand_labels_are_closed_with_their_final_values() {
     let (app, ada, staging) = prepared(1).await;
     install(&app, &staging, "a", "v1").await;
     let first = today(&app);
-    // More than one statement takes.
+    // More than fit in one statement.
     let sql = "WITH RECURSIVE numbers (number) AS (SELECT 2 UNION ALL SELECT number + 1 FROM numbers WHERE number < 1200) \
         INSERT INTO metric_counters (deployment_id, epoch, place, active, downloaded, installed, failed, first_day, day, open_day) \
         SELECT deployment_id, epoch, 'v' || CAST(number AS TEXT), number, 0, number, 0, first_day, day, open_day FROM metric_counters, numbers WHERE place = 'v1'";

@@ -1,4 +1,4 @@
-//! A deployment whose history cannot be kept: the others' is, and its own afterwards.
+//! A deployment whose history cannot be stored: others are stored, and its own later.
 
 use control::testing::jobs;
 use serde_json::json;
@@ -6,7 +6,7 @@ use tests::{Dialect, TestApp};
 
 use crate::v1::apps::deployments::metrics::{day, days_later, history, install, prepared, release, round, today, values};
 
-/// Makes the database refuse whatever is to be stored of the days of the deployment with this key, until [`mend`].
+/// Makes the database reject the days of the deployment with this key, until [`mend`].
 async fn break_days(app: &TestApp, key: &str) {
     match app.db().dialect() {
         Dialect::Sqlite => {
@@ -48,10 +48,10 @@ async fn execute(app: &TestApp, sql: String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_fails_holds_up_no_other_and_is_made_good_later() {
+async fn a_failing_deployment_does_not_block_others_and_is_retried() {
     let (app, ada, staging) = prepared(1).await;
     let mut keys = vec![staging];
-    // Ids grow with the time, and a round goes by them: one comes before the broken one, another after it.
+    // IDs ascend with time, and a round processes them in order: one deployment comes before the broken one, another after it.
     for name in ["broken", "other"] {
         app.clock.advance(1);
         keys.push(ada.create_app(name).await.1);
@@ -70,7 +70,7 @@ async fn one_that_fails_holds_up_no_other_and_is_made_good_later() {
     for device in ["c", "d"] {
         days_later(&app, 1);
         install_in_each(device).await;
-        assert_eq!(jobs::history_round(&app.state()).await, 1, "the broken one fails");
+        assert_eq!(jobs::history_round(&app.state()).await, 1, "the broken deployment fails");
     }
     let entry =
         |offset: i64, deltas: Option<[i64; 3]>| day(first.plus_days(offset), [("v1", values([2 + offset, 0, 2 + offset, 0], deltas))]);
@@ -78,7 +78,7 @@ async fn one_that_fails_holds_up_no_other_and_is_made_good_later() {
     for name in ["demo", "other"] {
         assert_eq!(history(&ada, name, "Staging", "").await["days"], all, "{name}");
     }
-    // Its first day is still open, and shows what the job saw then.
+    // Its first day is still open, with the values of the last successful round.
     let broken = async || history(&ada, "broken", "Staging", "").await["days"].clone();
     assert_eq!(broken().await, json!([day(first, [("v1", values([1, 0, 1, 0], None))])]));
     mend(&app).await;
@@ -86,6 +86,6 @@ async fn one_that_fails_holds_up_no_other_and_is_made_good_later() {
     assert_eq!(
         broken().await,
         json!([entry(0, None), entry(2, None)]),
-        "the day between is absent, and the first one is what it was at its end"
+        "the day in between is missing, and the first one has its final values"
     );
 }

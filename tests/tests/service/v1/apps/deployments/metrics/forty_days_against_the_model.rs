@@ -1,5 +1,5 @@
-//! Forty days of two owners with different retention: days on which the job runs many times, once, or not at all, and comes late; a history that is
-//! cleared in between; late reports, repeated ones, and such that count nowhere. Every field of every answer is compared with the model.
+//! Forty days of two owners with different retention: days with many rounds of the job, one, none or a late one, a cleared history, and late,
+//! repeated and ignored reports. Every field of every response is compared with the model.
 
 use serde_json::{Value, json};
 use shared::ids::ReportId;
@@ -12,7 +12,7 @@ use crate::v1::apps::deployments::metrics::model::{Event, Model};
 use crate::v1::apps::deployments::metrics::{DAY, HOUR, days_later, go_to, history, release, round, stored, today};
 
 const DAYS: i64 = 40;
-/// Days on which the job does not run, though reports come; counted from the first day.
+/// Days without a round of the job but with reports, counted from the first day.
 const MISSING: [i64; 11] = [3, 4, 9, 14, 15, 16, 17, 18, 27, 33, 34];
 /// The day on which both histories are cleared.
 const CLEARED: i64 = 21;
@@ -25,7 +25,7 @@ struct Owner {
     key: String,
     model: Model,
     labels: Vec<String>,
-    /// What was sent, and on which day.
+    /// The reports, and the day each was sent.
     sent: Vec<(UtcDay, Value)>,
 }
 
@@ -44,7 +44,7 @@ impl Owner {
         self.labels.push(label);
     }
 
-    /// A random event; an old one came in up to nine days ago and is delivered only now.
+    /// A random event; an old one was received up to nine days ago and is delivered only now.
     async fn report(&mut self, app: &TestApp, random: &mut Random, number: u32) {
         let device = (!random.chance(10)).then(|| format!("device-{}", random.below(12)));
         let what = *random.one_of(&["downloaded", "installed", "installed", "failed", "binary"]);
@@ -60,7 +60,7 @@ impl Owner {
         entropy[..4].copy_from_slice(&number.to_be_bytes());
         let id = ReportId::v7(UnixMillis(received), entropy).to_string();
         let sent = report(&id, received, &self.key, device.as_deref(), what, &place);
-        // Once more is as if it had come once.
+        // A duplicate has no effect.
         let times = if random.chance(10) { 2 } else { 1 };
         for _ in 0..times {
             app.deliver(std::slice::from_ref(&sent)).await;
@@ -69,7 +69,7 @@ impl Owner {
         self.model.report(today(app), Event { device, what, place, received });
     }
 
-    /// Delivers something once more that was sent up to two weeks ago, be its day closed or its release cleared away. The model is not told.
+    /// Repeats a report from the last two weeks, even if its day is closed or its release was cleared. The model ignores it.
     async fn repeat(&mut self, app: &TestApp, random: &mut Random) {
         let oldest = today(app).plus_days(-13);
         self.sent.retain(|(day, _)| *day >= oldest);
@@ -79,7 +79,7 @@ impl Owner {
         }
     }
 
-    /// Compares every answer that there can be.
+    /// Compares every possible response.
     async fn assert(&self, app: &TestApp, random: &mut Random) {
         let today = today(app);
         let earliest =
@@ -100,7 +100,7 @@ impl Owner {
     }
 }
 
-/// As equality, with the first difference in the message.
+/// Like `assert_eq!`, with the first difference in the message.
 fn assert_same(answer: &Value, expected: &Value, asked: &str) {
     let days = |answer: &Value| answer["days"].as_array().unwrap().clone();
     for (day, expected) in days(answer).iter().zip(&days(expected)) {
@@ -151,7 +151,7 @@ async fn forty_days(seed: u64) {
                 }
                 owner.repeat(&app, &mut random).await;
             }
-            // One that runs once may do so in the morning, before most of the day's reports.
+            // A single round may run in the morning, before most of the day's reports.
             if part < i64::try_from(runs).unwrap() {
                 round(&app).await;
                 for owner in &mut owners {
@@ -163,7 +163,7 @@ async fn forty_days(seed: u64) {
             owner.assert(&app, &mut random).await;
         }
     }
-    // Closed days are no more than the retention shows, and the one that the first of them is compared with; with nothing in between.
+    // The closed days are those within the retention, plus the one before, for the deltas of the first; without gaps.
     let today = today(&app);
     for owner in &owners {
         let days: Vec<i64> = owner.model.days().map(|day| day.0).collect();
@@ -172,7 +172,7 @@ async fn forty_days(seed: u64) {
         let kept: Vec<i64> = days.into_iter().filter(|day| from.is_none_or(|from| *day >= from)).collect();
         assert_eq!(stored_days(&app, &owner.key).await, kept, "{}", owner.name);
     }
-    // What was closed is left as it is by whatever comes.
+    // Closed days never change.
     let closed = async || stored(&app).await.into_iter().filter(|row| row.ends_with("closed")).collect::<Vec<_>>();
     let before = closed().await;
     for owner in &mut owners {
@@ -188,18 +188,18 @@ async fn forty_days(seed: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forty_days_are_what_the_model_says() {
+async fn forty_days_match_the_model() {
     forty_days(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forty_other_days_are_what_the_model_says() {
+async fn forty_other_days_match_the_model() {
     forty_days(20_260_131).await;
 }
 
-/// The bodies of two rows of the same kind are told apart at all.
+/// The comparison distinguishes two different bodies.
 #[test]
-fn the_comparison_can_fail() {
+fn the_comparison_detects_differences() {
     let mut model = Model::default();
     model.release("v1");
     model.report(UtcDay(5), Event { device: Some("a".to_owned()), what: "installed", place: "v1".to_owned(), received: 1 });

@@ -1,5 +1,5 @@
-//! What daily history must say, computed in the plainest way: every event is kept with the day on which it was counted, and a day's values are recounted
-//! from the events until its end.
+//! A reference model of the daily history: it stores every event with the day it was counted, and recalculates a day's values from all events until
+//! its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,16 @@ use shared::time::UtcDay;
 
 use crate::v1::apps::deployments::metrics::values;
 
-/// What a device says, or nobody does.
+/// A device report, with or without a client ID.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
-    /// The device; none for reports without an id.
+    /// The device; `None` for reports without a client ID.
     pub(crate) device: Option<String>,
     /// downloaded, installed, failed or binary.
     pub(crate) what: &'static str,
     /// The label, or the binary version.
     pub(crate) place: String,
-    /// When it came in, which orders the moves of a device.
+    /// Time of receipt, which orders the moves of a device.
     pub(crate) received: i64,
 }
 
@@ -28,11 +28,11 @@ type Counts = BTreeMap<String, [i64; 4]>;
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     releases: BTreeSet<String>,
-    /// By the day on which they were counted.
+    /// With the day on which they were counted.
     events: Vec<(UtcDay, Event)>,
-    /// The days on which the job ran, each with what it saw last.
+    /// The days on which the job ran, each with the values of its last round.
     seen: BTreeMap<UtcDay, Counts>,
-    /// The newest report of each device before the history was cleared: older ones move it no more.
+    /// Each device's newest report before the history was cleared: older ones no longer move it.
     moved: BTreeMap<String, i64>,
 }
 
@@ -76,7 +76,7 @@ impl Model {
         event.what == "binary" || (event.what == "installed" && self.releases.contains(&event.place))
     }
 
-    /// The counts of all events until the end of a day. Releases are never taken back, so that whether one was there is known at the end.
+    /// The counts of all events until the end of a day. Releases are never deleted, so their existence is known at the end.
     fn counts(&self, until: UtcDay) -> Counts {
         let (mut counts, mut places, mut flags) = (Counts::new(), BTreeMap::new(), BTreeSet::new());
         let mut newest = self.moved.clone();
@@ -95,7 +95,7 @@ impl Model {
                 newest.insert(device.clone(), event.received);
                 places.insert(device, &event.place);
                 if is_known {
-                    // A label that was left again keeps its counter.
+                    // A label without devices keeps its counter.
                     counts.entry(event.place.clone()).or_default();
                 }
             }
@@ -106,14 +106,14 @@ impl Model {
         counts
     }
 
-    /// What the day's entry is made of: the newest shows what the job saw last, the others their ends.
+    /// The values of a day's entry: the newest has those of the job's last round, the others their final ones.
     fn end(&self, day: UtcDay) -> Option<Counts> {
         let seen = self.seen.get(&day)?;
         let is_open = self.seen.keys().next_back() == Some(&day);
         Some(if is_open { seen.clone() } else { self.counts(day) })
     }
 
-    /// The whole answer for a range, whose ends are within the bounds.
+    /// The complete response for a range within the bounds.
     pub(crate) fn answer(&self, from: UtcDay, to: UtcDay) -> Value {
         let days: Vec<Value> = (from.0..=to.0)
             .map(UtcDay)

@@ -1,4 +1,4 @@
-//! What is shown of the days: the range that a query asks for, and what it is held to.
+//! The range of days: query parameters, defaults and clamping.
 
 use serde_json::{Value, json};
 use shared::time::UtcDay;
@@ -23,7 +23,7 @@ async fn fifty_days() -> (TestApp, Client, UtcDay, UtcDay) {
     (app, ada, first, last)
 }
 
-/// The range of an answer, how many days it has, and the first day's installations and how much more they are than the day before.
+/// The range in a response, its number of days, and the first day's installations and delta.
 fn outline(answer: &Value) -> (String, String, usize, Value, Value) {
     let text = |name: &str| answer[name].as_str().unwrap().to_owned();
     let first = &answer["days"][0]["labels"]["v1"];
@@ -31,7 +31,7 @@ fn outline(answer: &Value) -> (String, String, usize, Value, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_range_is_the_last_thirty_days_unless_the_query_says_otherwise_and_is_held_to_what_there_is() {
+async fn a_range_defaults_to_thirty_days_and_is_clamped_to_available_days() {
     let (app, ada, first, last) = fifty_days().await;
     let at = |offset: i64| first.plus_days(offset).to_string();
     let (distant_past, distant_future) = ("0001-01-01", "9999-12-31");
@@ -49,7 +49,7 @@ async fn a_range_is_the_last_thirty_days_unless_the_query_says_otherwise_and_is_
         (format!("?from={distant_past}&to={distant_future}"), 0, 49, 50),
         (format!("?from={}&to={distant_future}", at(48)), 48, 49, 2),
         (format!("?from={distant_past}&to={}", at(1)), 0, 1, 2),
-        // Whole ranges outside come to lie at the nearest end.
+        // Ranges entirely outside are clamped to the nearest end.
         (format!("?from={distant_past}&to=0001-12-31"), 0, 0, 1),
         (format!("?from={}&to={}", at(-10), at(-1)), 0, 0, 1),
         (format!("?from={}&to={distant_future}", at(50)), 49, 49, 1),
@@ -66,21 +66,21 @@ async fn a_range_is_the_last_thirty_days_unless_the_query_says_otherwise_and_is_
         assert_eq!(dates.first().copied(), Some(at(from).as_str()), "{query}");
     }
     assert_eq!(last, first.plus_days(49));
-    // The answer has these members and no others.
+    // The response has exactly these members.
     let answer = whole(&ada).await;
     let members = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(members(&answer), ["days", "from", "historyStartsAt", "to"]);
     assert_eq!(members(&answer["days"][0]), ["date", "labels"]);
     let values = ["active", "downloaded", "downloadedDelta", "failed", "failedDelta", "installed", "installedDelta"];
     assert_eq!(members(&answer["days"][0]["labels"]["v1"]), values);
-    // The percent-encoded form is the same, and a slash at the end.
+    // The percent-encoded form is equivalent, and so is a trailing slash.
     let query = format!("?from={}&to={}", at(7).replace('-', "%2D"), at(8));
     assert_eq!(outline(&ada.get(&format!("{PATH}/{query}")).await.assert(200)).2, 2);
     drop(app);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invalid_dates_are_refused_and_all_of_them_named() {
+async fn invalid_dates_are_refused_naming_each() {
     let (app, ada, _) = prepared(1).await;
     let refused = async |query: &str| ada.get(&format!("{PATH}{query}")).await.refused(400);
     let rule = "must be a date such as 2026-01-31";
@@ -111,7 +111,7 @@ async fn invalid_dates_are_refused_and_all_of_them_named() {
     assert_eq!(refused("?from=2026-01-02&to=2026-01-01").await, "from: must not be after to");
     assert_eq!(refused("?from=9999-12-31&to=9999-12-30").await, "from: must not be after to");
     ada.get(&format!("{PATH}?from=2026-01-01&to=2026-01-01")).await.assert(200);
-    // The refusal of who may not ask comes first.
+    // Access is checked first.
     let bob = app.sign_up("bob").await;
     bob.get(&format!("{PATH}?from=x")).await.refused(404);
     app.anonymous().get(&format!("{PATH}?from=x")).await.refused(401);
@@ -120,7 +120,7 @@ async fn invalid_dates_are_refused_and_all_of_them_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_days_the_answer_is_empty() {
+async fn without_days_the_response_is_empty() {
     let (app, ada, staging) = prepared(1).await;
     install(&app, &staging, "a", "v1").await;
     let today = today(&app);
@@ -134,7 +134,7 @@ async fn without_days_the_answer_is_empty() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_may_see_the_counts_sees_their_history() {
+async fn everyone_who_can_read_counts_can_read_their_history() {
     let (app, ada, staging) = prepared(1).await;
     install(&app, &staging, "a", "v1").await;
     round(&app).await;

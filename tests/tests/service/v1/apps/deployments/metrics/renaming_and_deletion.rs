@@ -1,4 +1,4 @@
-//! What of the history survives a new name, another owner, a cleared history, and a deletion.
+//! The history after a rename, a transfer, clearing, and deletion.
 
 use serde_json::json;
 use tests::wait::until;
@@ -6,7 +6,7 @@ use tests::wait::until;
 use crate::v1::apps::deployments::metrics::{day, days_later, history, install, prepared, release, round, stored, today, values, whole};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn new_names_and_a_new_owner_keep_it_whole() {
+async fn renames_and_a_transfer_keep_the_history() {
     let (app, ada, staging) = prepared(1).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -34,7 +34,7 @@ async fn new_names_and_a_new_owner_keep_it_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cleared_history_begins_anew() {
+async fn a_cleared_history_starts_over() {
     let (mut app, ada, staging) = prepared(1).await;
     install(&app, &staging, "a", "v1").await;
     round(&app).await;
@@ -46,8 +46,8 @@ async fn a_cleared_history_begins_anew() {
     let nothing = whole(&ada).await;
     assert_eq!((&nothing["historyStartsAt"], &nothing["days"]), (&json!(null), &json!([])), "{nothing}");
     round(&app).await;
-    assert_eq!(stored(&app).await, before, "no day is made of a deployment without releases, and none is closed that no longer counts");
-    // On the same day, whose row of before is no part of it.
+    assert_eq!(stored(&app).await, before, "a deployment without releases gets no new day, and no old day is closed");
+    // On the same day, whose earlier row no longer counts.
     assert_eq!(release(&ada, "demo", "two").await, "v2");
     install(&app, &staging, "a", "v2").await;
     round(&app).await;
@@ -57,16 +57,16 @@ async fn a_cleared_history_begins_anew() {
         "days": [day(second, [("v2", values([1, 0, 1, 0], None))])],
     });
     assert_eq!(whole(&ada).await, expected);
-    // What is left of the old one goes, a start's first round will do.
+    // The rows of the old history are deleted, for example in the first round after startup.
     assert_eq!(stored(&app).await.len(), 3);
     app.stop().await;
     app.start().await;
-    until("the days from before are forgotten", async || (stored(&app).await.len() == 1).then_some(())).await;
+    until("the days from before are deleted", async || (stored(&app).await.len() == 1).then_some(())).await;
     assert_eq!(whole(&ada.at(&app.base)).await, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_deployments_history_is_nobodys() {
+async fn the_history_of_a_deleted_deployment_is_inaccessible() {
     let (mut app, ada, staging) = prepared(1).await;
     ada.upload("demo", "Production", b"stays", json!({ "appVersion": "1.0.0" })).await.assert(201);
     install(&app, &staging, "a", "v1").await;
@@ -74,7 +74,7 @@ async fn a_deleted_deployments_history_is_nobodys() {
     let kept = history(&ada, "demo", "Production", "").await;
     ada.delete("/v1/apps/demo/deployments/Staging").await.assert(204);
     ada.get("/v1/apps/demo/deployments/Staging/metrics/history").await.refused(404);
-    // One of the same name with the same key is another.
+    // A new deployment with the same name and key is a different one.
     ada.post("/v1/apps/demo/deployments", json!({ "name": "Staging", "key": staging })).await.assert(201);
     assert_eq!(whole(&ada).await["historyStartsAt"], json!(null));
     release(&ada, "demo", "new").await;
@@ -82,17 +82,17 @@ async fn a_deleted_deployments_history_is_nobodys() {
     assert_eq!(stored(&app).await.len(), 2);
     app.stop().await;
     app.start().await;
-    // Its row goes, and the start's round makes one of the new deployment.
+    // Its row is deleted, and the round at startup creates one for the new deployment.
     let sql = "SELECT COUNT(*) FROM metric_days m LEFT JOIN deployments d ON d.id = m.deployment_id WHERE d.id IS NULL";
-    until("the days of the deleted deployment are forgotten", async || (app.number(sql).await == 0).then_some(())).await;
+    until("the days of the deleted deployment are deleted", async || (app.number(sql).await == 0).then_some(())).await;
     let ada = ada.at(&app.base);
-    until("the start's round has come to the new one", async || (stored(&app).await.len() == 2).then_some(())).await;
+    until("the round at startup has processed the new deployment", async || (stored(&app).await.len() == 2).then_some(())).await;
     assert_eq!(whole(&ada).await["days"], json!([day(today(&app), [])]));
     assert_eq!(history(&ada, "demo", "Production", "").await, kept);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_job_runs_at_the_start_and_what_it_missed_while_the_service_was_down_is_closed_as_it_was() {
+async fn the_job_runs_at_startup_and_closes_missed_days_with_their_final_values() {
     let (mut app, ada, staging) = prepared(1).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -103,5 +103,5 @@ async fn the_job_runs_at_the_start_and_what_it_missed_while_the_service_was_down
     app.start().await;
     let ada = ada.at(&app.base);
     let expected = [day(first, [("v1", values([2, 0, 2, 0], None))]), day(back, [("v1", values([2, 0, 2, 0], None))])];
-    until("the start's round has come", async || (whole(&ada).await["days"] == json!(expected)).then_some(())).await;
+    until("the round at startup has run", async || (whole(&ada).await["days"] == json!(expected)).then_some(())).await;
 }

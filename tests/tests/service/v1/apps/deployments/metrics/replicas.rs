@@ -1,4 +1,4 @@
-//! Several jobs at once, of one process and of two replicas whose clocks differ, with reports and a clearing among them.
+//! Concurrent jobs, in one process and in two replicas with different clocks, with reports and clearing in between.
 
 use control::testing::jobs;
 use serde_json::json;
@@ -8,10 +8,10 @@ use crate::v1::apps::deployments::metrics::{
     DAY, HOUR, day, days_later, go_to, install, prepared, release, round, stored, today, values, whole,
 };
 
-/// As [`prepared`], with a second server on the same database that has a clock of its own, which shows the same.
+/// Like [`prepared`], with a second server on the same database that has its own clock, set to the same time.
 async fn two_replicas(releases: u32) -> (TestApp, TestApp, Client, String) {
     let (app, ada, staging) = prepared(0).await;
-    // Before there is a release: its start's round comes before its clock is set.
+    // Before there is a release: the round at startup runs before the clock is set.
     let other = replica(&app).await;
     for number in 1..=releases {
         release(&ada, "demo", &number.to_string()).await;
@@ -29,7 +29,7 @@ async fn replica(app: &TestApp) -> TestApp {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_jobs_at_once_do_what_one_does() {
+async fn concurrent_jobs_give_the_same_result_as_one() {
     let (app, other, ada, staging) = two_replicas(1).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -56,7 +56,7 @@ async fn many_jobs_at_once_do_what_one_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn jobs_that_run_during_reports_lose_none_and_block_nobody() {
+async fn jobs_concurrent_with_reports_lose_none_and_block_nothing() {
     let (app, other, ada, staging) = two_replicas(3).await;
     let first = today(&app);
     round(&app).await;
@@ -76,7 +76,7 @@ async fn jobs_that_run_during_reports_lose_none_and_block_nobody() {
                 tokio::spawn(async move { jobs::history_round(&state).await })
             })
             .collect();
-        // Some of the reports come before and some after midnight, by one replica's clock and then by the other's.
+        // Some reports arrive before and some after midnight, by one replica's clock and then by the other's.
         for app in [&app, &other] {
             app.clock.advance(DAY);
         }
@@ -95,7 +95,7 @@ async fn jobs_that_run_during_reports_lose_none_and_block_nobody() {
         assert_eq!(last["date"], first.plus_days(i64::try_from(number).unwrap() + 1).to_string());
         let sum = |name: &str| last["labels"].as_object().unwrap().values().map(|label| label[name].as_i64().unwrap()).sum::<i64>();
         assert_eq!((sum("active"), sum("installed")), (expected, expected));
-        // A closed day has all that came until the midnight before it began, and some of what came around the one that ended it; and it stays.
+        // A closed day has all reports until the previous midnight, and some of those around the midnight that ended it, and never changes.
         for (index, day) in days.iter().enumerate().take(number + 1) {
             let installed: i64 = day["labels"].as_object().unwrap().values().map(|label| label["installed"].as_i64().unwrap()).sum();
             let until = i64::try_from(index).unwrap() * 60;
@@ -107,12 +107,12 @@ async fn jobs_that_run_during_reports_lose_none_and_block_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_whose_clock_is_behind_reopens_nothing() {
+async fn a_replica_whose_clock_is_behind_reopens_no_day() {
     let (app, behind, ada, staging) = two_replicas(2).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
     round(&behind).await;
-    // For the first it is a new day already, for the other one still the last moments of the old.
+    // For the first replica the new day has begun, for the other one not yet.
     go_to(&app, first.plus_days(1), HOUR);
     go_to(&behind, first, DAY - 1_000);
     install(&app, &staging, "b", "v1").await;
@@ -122,8 +122,8 @@ async fn a_replica_whose_clock_is_behind_reopens_nothing() {
     round(&app).await;
     let closed = stored(&app).await[0].clone();
     let first_closed = day(first, [("v1", values([1, 0, 1, 0], None))]);
-    assert_eq!(whole(&ada).await["days"][0], first_closed, "c came after b, which had begun the next day");
-    // A label that the slower one counts first, on a day that is closed.
+    assert_eq!(whole(&ada).await["days"][0], first_closed, "c came after b, which had started the next day");
+    // A label first counted by the slower replica, on a closed day.
     install(&behind, &staging, "d", "v2").await;
     round(&behind).await;
     assert_eq!(stored(&app).await.len(), 2);
@@ -140,7 +140,7 @@ async fn a_replica_whose_clock_is_behind_reopens_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_label_that_a_replica_behind_counts_first_is_in_the_open_day_without_another_round() {
+async fn a_label_first_counted_by_a_lagging_replica_is_in_the_open_day() {
     let (app, behind, ada, staging) = two_replicas(2).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -148,7 +148,7 @@ async fn a_label_that_a_replica_behind_counts_first_is_in_the_open_day_without_a
     go_to(&app, first.plus_days(1), HOUR);
     go_to(&behind, first, DAY - 1_000);
     round(&app).await;
-    // The day that this one's clock says is closed.
+    // The day by this replica's clock is closed.
     install(&behind, &staging, "b", "v2").await;
     install(&app, &staging, "c", "v2").await;
     go_to(&app, first.plus_days(2), HOUR);
@@ -165,7 +165,7 @@ async fn a_label_that_a_replica_behind_counts_first_is_in_the_open_day_without_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_at_the_same_time_as_a_clearing_leaves_the_old_days_behind() {
+async fn a_job_concurrent_with_clearing_does_not_restore_old_days() {
     let (app, ada, staging) = prepared(1).await;
     for number in 0..6 {
         let label = if number == 0 { "v1".to_owned() } else { release(&ada, "demo", &format!("release {number}")).await };

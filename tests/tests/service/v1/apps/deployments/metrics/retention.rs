@@ -1,4 +1,4 @@
-//! How long days are kept: as long as the owner of the app may see them, and one more, which the first of those is compared with.
+//! Retention: days are stored as long as the app's owner may see them, plus one for the deltas of the first.
 
 use serde_json::json;
 use tests::TestApp;
@@ -13,7 +13,7 @@ async fn retain(app: &TestApp, name: &str, days: i64) {
 const COUNT: &str = "SELECT COUNT(*) FROM metric_days";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn days_beyond_the_owners_retention_are_neither_shown_nor_kept() {
+async fn days_beyond_the_owners_retention_are_hidden_and_deleted() {
     let (app, ada, staging) = prepared(1).await;
     let first = today(&app);
     retain(&app, "ada", 3).await;
@@ -24,12 +24,12 @@ async fn days_beyond_the_owners_retention_are_neither_shown_nor_kept() {
         let shown = whole(&ada).await;
         assert_eq!(shown["days"].as_array().unwrap().len(), usize::try_from((number + 1).min(3)).unwrap());
         assert_eq!(shown["from"], first.plus_days((number - 2).max(0)).to_string());
-        // It is told when the history began, whatever is left of it.
+        // The start of the history is shown even if those days were deleted.
         assert_eq!(shown["historyStartsAt"], first.to_string());
         if number >= 3 {
             let oldest = first.plus_days(number - 2);
             let values = values([number - 1, 0, number - 1, 0], Some([0, 1, 0]));
-            assert_eq!(shown["days"][0], day(oldest, [("v1", values)]), "it is compared with one that is not shown");
+            assert_eq!(shown["days"][0], day(oldest, [("v1", values)]), "its deltas are relative to a hidden day");
         }
         days_later(&app, 1);
     }
@@ -47,30 +47,30 @@ async fn retention_follows_the_limit_and_the_owner() {
     }
     let days = async |client, name: &str| history(client, name, "Staging", "?from=1970-01-01").await["days"].as_array().unwrap().len();
     assert_eq!(days(&ada, "demo").await, 12);
-    // A limit holds at once for what is shown, and for what is kept from the next round on.
+    // A new limit applies immediately to reading, and to storage from the next round on.
     retain(&app, "ada", 8).await;
     assert_eq!((days(&ada, "demo").await, app.number(COUNT).await), (8, 12));
     round(&app).await;
     assert_eq!((days(&ada, "demo").await, app.number(COUNT).await), (8, 9));
     retain(&app, "ada", 90).await;
-    assert_eq!(days(&ada, "demo").await, 9, "deleted days stay deleted");
+    assert_eq!(days(&ada, "demo").await, 9, "deleted days are not restored");
 
-    // The app becomes bob's, who may see two days; ada is its Admin from then on.
+    // The app becomes bob's, who may see two days; ada becomes its admin.
     let bob = app.sign_up("bob").await;
     retain(&app, "bob", 2).await;
     ada.send(ada.request(reqwest::Method::POST, "/v1/apps/demo/transfer/bob@example.com")).await.assert(201);
-    // Until bob accepts it, it keeps ada's days.
+    // Until bob accepts it, ada's retention applies.
     assert_eq!(days(&bob, "ada@example.com:demo").await, 9);
     bob.post("/v1/apps/ada@example.com:demo/collaborators/me/accept", json!({})).await.assert(200);
     assert_eq!((days(&bob, "demo").await, days(&ada, "bob@example.com:demo").await), (2, 2));
     round(&app).await;
     assert_eq!(app.number(COUNT).await, 3);
-    // Of another owner's app nothing went.
+    // Another owner's app is unaffected.
     assert_eq!(whole(&bob).await["days"][1]["labels"]["v1"]["installed"], json!(12));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_days_than_go_at_once_go_in_one_round() {
+async fn one_round_deletes_any_number_of_days() {
     let (app, ada, staging) = prepared(1).await;
     install(&app, &staging, "a", "v1").await;
     round(&app).await;
@@ -85,7 +85,7 @@ async fn more_days_than_go_at_once_go_in_one_round() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rounds_by_a_clock_that_is_ahead_delete_no_history() {
+async fn a_clock_that_is_ahead_deletes_no_history() {
     let (app, ada, staging) = prepared(1).await;
     retain(&app, "ada", 5).await;
     for number in 0..4 {

@@ -1,4 +1,4 @@
-//! Uploads at the same time.
+//! Concurrent uploads.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use shared::hash::Sha256Hex;
 use shared::ids::AppId;
 use tests::{Answer, Bundle, Client, Options, TestApp};
 
-/// Uploads all of these at once.
+/// Uploads all of these concurrently.
 async fn at_once(client: &Client, uploads: Vec<(&'static str, Vec<u8>)>) -> Vec<Answer> {
     let under_way: Vec<_> = uploads
         .into_iter()
@@ -42,7 +42,7 @@ async fn downloads(app: &TestApp, client: &Client, deployment: &str) -> Vec<Vec<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_identical_uploads_at_once_exactly_one_succeeds() {
+async fn of_concurrent_identical_uploads_exactly_one_succeeds() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -54,7 +54,7 @@ async fn of_identical_uploads_at_once_exactly_one_succeeds() {
             answer.refused(409);
         }
         let remains = app.remains().await;
-        // The bundle and its manifest of each round; the refused uploads took back nothing of the accepted ones.
+        // The bundle and its manifest of each round; refused uploads did not delete anything of accepted ones.
         assert_eq!(remains.rows, [round, 2 * round, 2]);
         let objects = remains.files.keys().filter(|path| path.starts_with("blobs/") && !path.ends_with('/')).count();
         assert_eq!(i64::try_from(objects).unwrap(), 2 * round, "{:?}", remains.files);
@@ -63,11 +63,11 @@ async fn of_identical_uploads_at_once_exactly_one_succeeds() {
     let labels = ada.get("/v1/apps/demo/deployments/Staging/history").await.assert(200);
     let labels: Vec<_> =
         labels["history"].as_array().unwrap().iter().map(|release| release["label"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(labels, ["v1", "v2", "v3", "v4", "v5"], "a refused upload takes no label");
+    assert_eq!(labels, ["v1", "v2", "v3", "v4", "v5"], "a refused upload uses no label");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_different_uploads_at_once_all_succeed_with_labels_without_gaps() {
+async fn twenty_concurrent_uploads_succeed_with_consecutive_labels() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -78,7 +78,7 @@ async fn twenty_different_uploads_at_once_all_succeed_with_labels_without_gaps()
     assert_eq!(labels, (1..=20).map(|number| format!("v{number}")).collect());
     let downloaded: BTreeSet<Vec<u8>> = downloads(&app, &ada, "Staging").await.into_iter().collect();
     assert_eq!(downloaded, bundles.into_iter().map(|bundle| bundle.0).collect());
-    // Each answer's own address leads to the bytes that were sent.
+    // Each URL in the response serves the bytes that were sent.
     let history = ada.get("/v1/apps/demo/deployments/Staging/history").await.assert(200);
     let in_order: Vec<_> =
         history["history"].as_array().unwrap().iter().map(|release| release["label"].as_str().unwrap().to_owned()).collect();
@@ -87,7 +87,7 @@ async fn twenty_different_uploads_at_once_all_succeed_with_labels_without_gaps()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_bytes_for_two_deployments_at_once_survive_the_refusals() {
+async fn shared_bytes_survive_concurrent_refused_uploads() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -104,7 +104,7 @@ async fn the_same_bytes_for_two_deployments_at_once_survive_the_refusals() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_blob_is_taken_back_only_by_its_last_user_and_held_by_a_release() {
+async fn a_blob_is_discarded_only_by_its_last_user_and_never_with_a_release() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -128,25 +128,25 @@ async fn a_blob_is_taken_back_only_by_its_last_user_and_held_by_a_release() {
         tx.commit().await.unwrap();
         held
     };
-    // The first use is older than the second: an upload that has it takes nothing back.
+    // The first use is older than the second, so it must not discard the blob.
     let (first, second) = (touch().await, touch().await);
     assert!(!discard(first).await);
-    // The second is refused and takes the blob back, although the first is still on its way: that one is told so when it commits.
+    // The second is refused and discards the blob while the first is still in progress; the first is told so when it commits.
     assert!(discard(second).await);
     assert!(!hold().await);
-    // It stores the bytes again, and once it holds them, no refusal of another upload takes them away.
+    // It stores the bytes again; once a release holds them, no refused upload discards them.
     let (first, second) = (touch().await, touch().await);
     assert!(hold().await);
     assert!(!discard(first).await && !discard(second).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_keeps_its_bytes_when_another_upload_of_them_is_refused() {
+async fn a_refused_upload_does_not_delete_a_releases_bytes() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     for round in 0..12 {
-        // In Staging one of two wins, and the loser's bytes are Production's, too.
+        // In Staging one of two wins, and the loser's bytes are also in Production.
         let (first, shared) = (Bundle::script(&format!("first {round}")).0, Bundle::script(&format!("shared {round}")).0);
         let rollout = json!({ "appVersion": format!("1.0.{round}"), "rollout": 50 });
         let plain = json!({ "appVersion": format!("1.0.{round}") });
@@ -165,7 +165,7 @@ async fn a_release_keeps_its_bytes_when_another_upload_of_them_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn uploads_at_once_on_top_of_a_rollout_are_refused_but_for_the_first() {
+async fn only_the_first_of_concurrent_rollout_uploads_succeeds() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

@@ -1,4 +1,4 @@
-//! Uploads, and what the names of deployments mean by the time they have arrived.
+//! Uploads during which deployments are renamed or recreated.
 
 use std::convert::Infallible;
 
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::v1::apps::deployments::{below, history, prepared, stored};
 
-/// Sends half of an upload to Staging, lets something happen once that is on disk, and sends the rest.
+/// Sends half of an upload to Staging, runs `meanwhile` once that is on disk, and sends the rest.
 async fn upload_while(app: &TestApp, client: &Client, meanwhile: impl AsyncFnOnce()) -> Answer {
     let (sender, receiver) = mpsc::unbounded_channel::<Vec<u8>>();
     let chunks = stream::unfold(receiver, async |mut receiver| {
@@ -43,7 +43,7 @@ async fn rename(client: &Client, from: &str, to: &str) {
     client.patch(&format!("/v1/apps/demo/deployments/{from}"), json!({ "name": to })).await.assert(200);
 }
 
-/// Neither a release nor a label, neither a file nor a row of the upload is there.
+/// The upload left no release, label, file or row.
 async fn leaves_nothing(app: &TestApp, client: &Client, answer: &Answer) {
     let text = answer.refused(404);
     assert!(text.starts_with("deployment "), "{text}");
@@ -56,7 +56,7 @@ async fn leaves_nothing(app: &TestApp, client: &Client, answer: &Answer) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deployments_that_swap_their_names_under_an_upload_do_not_get_each_others_release() {
+async fn swapping_deployment_names_during_an_upload_does_not_misdirect_it() {
     let (app, ada) = prepared().await;
     let answer = upload_while(&app, &ada, async || {
         rename(&ada, "Staging", "Elsewhere").await;
@@ -68,7 +68,7 @@ async fn deployments_that_swap_their_names_under_an_upload_do_not_get_each_other
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_that_is_made_anew_under_an_upload_does_not_get_it() {
+async fn a_deployment_recreated_during_an_upload_does_not_get_it() {
     let (app, ada) = prepared().await;
     let answer = upload_while(&app, &ada, async || {
         ada.delete("/v1/apps/demo/deployments/Staging").await.assert_status(204);
@@ -79,7 +79,7 @@ async fn a_deployment_that_is_made_anew_under_an_upload_does_not_get_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_that_has_its_name_again_when_the_upload_has_come_gets_it() {
+async fn a_deployment_renamed_back_during_an_upload_gets_it() {
     let (app, ada) = prepared().await;
     let answer = upload_while(&app, &ada, async || {
         rename(&ada, "Staging", "Elsewhere").await;

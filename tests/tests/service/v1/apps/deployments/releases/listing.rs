@@ -9,7 +9,7 @@ async fn page(client: &Client, query: &str) -> Value {
     client.get(&below("Staging", &format!("releases{query}"))).await.assert(200)
 }
 
-/// The labels of a page, and the cursor of the next.
+/// The labels of a page, and the cursor of the next page.
 fn of(page: &Value) -> (Vec<&str>, Option<&str>) {
     (labels(page["releases"].as_array().unwrap()), page["nextCursor"].as_str())
 }
@@ -21,7 +21,7 @@ async fn listed(client: &Client, query: &str) -> Vec<String> {
     labels.into_iter().map(str::to_owned).collect()
 }
 
-/// Every label from a query's first page to its last.
+/// Every label of a query, from its first page to its last.
 async fn walk(client: &Client, query: &str) -> Vec<Vec<String>> {
     let mut pages = Vec::new();
     let mut cursor = String::new();
@@ -36,7 +36,7 @@ async fn walk(client: &Client, query: &str) -> Vec<Vec<String>> {
     }
 }
 
-/// As many copies of v1 as make the history this long; their descriptions say their labels.
+/// Copies v1 until the history has this length; the descriptions contain the labels.
 async fn fill(app: &TestApp, count: u32) {
     for label in 2..=count {
         let sql = "INSERT INTO releases (id, deployment_id, app_id, label, app_version, description, is_mandatory, is_disabled, rollout, \
@@ -58,23 +58,23 @@ fn up(from: u32, to: u32) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_go_from_the_newest_to_the_oldest_or_the_other_way() {
+async fn pages_are_sorted_newest_first_or_oldest_first() {
     let (app, ada) = prepared().await;
     assert_eq!(page(&ada, "").await, json!({ "releases": [], "nextCursor": null }));
     release(&ada, "Staging", "one", json!({})).await;
     fill(&app, 60).await;
     assert_eq!(walk(&ada, "").await, [down(60, 36), down(35, 11), down(10, 1)]);
-    assert_eq!(walk(&ada, "order=desc&limit=30").await, [down(60, 31), down(30, 1)], "a full last page is the last");
+    assert_eq!(walk(&ada, "order=desc&limit=30").await, [down(60, 31), down(30, 1)], "a full last page has no next page");
     assert_eq!(walk(&ada, "order=asc&limit=29").await, [up(1, 29), up(30, 58), up(59, 60)]);
     assert_eq!(walk(&ada, "limit=100").await, [down(60, 1)]);
     assert_eq!(walk(&ada, "limit=1").await.len(), 60);
-    // The other deployment has none.
+    // The other deployment is empty.
     assert_eq!(ada.get(&below("Production", "releases")).await.assert(200)["releases"], json!([]));
     ada.get(&below("Absent", "releases")).await.refused(404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_stays_where_it_is_while_releases_come_and_go() {
+async fn a_cursor_is_stable_while_releases_are_added_and_removed() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     fill(&app, 10).await;
@@ -85,9 +85,9 @@ async fn a_cursor_stays_where_it_is_while_releases_come_and_go() {
     }
     roll_back(&ada, "Staging", json!("v11")).await.assert(201);
     patch_of(&ada, "Staging", "v6", json!({ "isDisabled": true })).await.assert(200);
-    assert_eq!(listed(&ada, &format!("?cursor={newest}")).await, down(6, 1), "nothing twice, nothing left out");
-    assert_eq!(listed(&ada, &format!("?cursor={oldest}&order=asc")).await, up(5, 13), "what is new comes at the end");
-    // Cleared away and filled again, the old places are still the old places.
+    assert_eq!(listed(&ada, &format!("?cursor={newest}")).await, down(6, 1), "no duplicates, no omissions");
+    assert_eq!(listed(&ada, &format!("?cursor={oldest}&order=asc")).await, up(5, 13), "new releases come at the end");
+    // After clearing and refilling, old cursors keep their positions.
     ada.delete(&below("Staging", "history")).await.assert_status(204);
     release(&ada, "Staging", "anew", json!({})).await;
     assert_eq!(listed(&ada, &format!("?cursor={newest}")).await, Vec::<String>::new());
@@ -95,7 +95,7 @@ async fn a_cursor_stays_where_it_is_while_releases_come_and_go() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_entry_is_the_release_without_what_is_signed() {
+async fn a_list_entry_is_the_release_without_signed_urls() {
     let (_app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "description": "first", "rollout": 10, "isMandatory": true })).await;
     ada.post(&below("Staging", "promotions"), json!({ "destination": "Production" })).await.assert(201);
@@ -117,7 +117,7 @@ async fn an_entry_is_the_release_without_what_is_signed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn filters_leave_out_what_they_name_alone_and_together() {
+async fn filters_work_alone_and_combined() {
     let (_app, ada) = prepared().await;
     let uploads = [
         json!({ "appVersion": "1.0.0", "isMandatory": true }),
@@ -136,7 +136,7 @@ async fn filters_leave_out_what_they_name_alone_and_together() {
     for (query, expected) in [
         ("", vec!["v8", "v7", "v6", "v5", "v4", "v3", "v2", "v1"]),
         ("appVersion=1.0.0", vec!["v7", "v6", "v5", "v3", "v1"]),
-        // As it was given: other words are another text.
+        // As entered: an equivalent range in another spelling does not match.
         ("appVersion=%5E1.0.0", vec!["v2"]),
         ("appVersion=9.9.9", vec![]),
         ("releaseMethod=Upload", vec!["v6", "v5", "v4", "v3", "v2", "v1"]),
@@ -154,7 +154,7 @@ async fn filters_leave_out_what_they_name_alone_and_together() {
         }),
     ] {
         assert_eq!(listed(&ada, &format!("?{query}")).await, expected, "{query}");
-        // A page of one at a time says the same.
+        // Pages of one entry give the same result.
         if !query.is_empty() && !query.contains("limit") {
             let pages = walk(&ada, &format!("{query}&limit=1")).await;
             assert_eq!(pages.concat(), expected, "{query}");
@@ -164,7 +164,7 @@ async fn filters_leave_out_what_they_name_alone_and_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_finds_texts_in_labels_and_descriptions() {
+async fn a_search_matches_labels_and_descriptions() {
     let (app, ada) = prepared().await;
     for text in ["A hotfix", "ÉTÉ 100% done", "under_score", "back\\slash"] {
         release(&ada, "Staging", text, json!({ "description": text })).await;
@@ -184,7 +184,7 @@ async fn a_search_finds_texts_in_labels_and_descriptions() {
     ] {
         assert_eq!(listed(&ada, &format!("?search={search}")).await, expected, "{search}");
     }
-    // Over more releases than are looked at at once.
+    // Over more releases than one batch reads.
     app.change("DELETE FROM releases WHERE label > 1", &[]).await;
     fill(&app, 450).await;
     let pages = walk(&ada, "search=release%203&limit=60").await;
@@ -192,7 +192,7 @@ async fn a_search_finds_texts_in_labels_and_descriptions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_parameter_is_named_at_once() {
+async fn every_invalid_parameter_is_named_at_once() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     fill(&app, 3).await;
@@ -224,7 +224,7 @@ async fn every_bad_parameter_is_named_at_once() {
     for name in ["limit", "order", "isDisabled", "isMandatory", "releaseMethod", "cursor"] {
         assert!(text.contains(&format!("{name}: ")), "{text}");
     }
-    // A cursor leads on in its own order only, whichever comes first in the query.
+    // A cursor is valid only for its own order, regardless of the order of the parameters.
     let cursor = page(&ada, "?limit=1").await["nextCursor"].as_str().unwrap().to_owned();
     for query in [format!("order=asc&cursor={cursor}"), format!("cursor={cursor}&order=asc")] {
         refused(&app, 400, ask(&query)).await;

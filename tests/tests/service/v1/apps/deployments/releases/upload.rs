@@ -1,4 +1,4 @@
-//! Uploads that are accepted: what is answered, stored and served.
+//! Accepted uploads: the response, what is stored, and what is served.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use tests::{Answer, Bundle, Client, TestApp};
 
 use crate::v1::members;
 
-/// What an address of this service leads to, asked for without any credential.
+/// Downloads a URL of this service without a credential.
 async fn download(app: &TestApp, url: &Value) -> Vec<u8> {
     let url = url.as_str().unwrap();
-    let path = url.strip_prefix(&app.base).unwrap_or_else(|| panic!("{url} is not of {}", app.base));
+    let path = url.strip_prefix(&app.base).unwrap_or_else(|| panic!("{url} is not a URL of {}", app.base));
     let answer = app.anonymous().get(path).await;
     answer.assert_status(200);
     answer.body
 }
 
-/// Uploads a multipart body that was written by hand.
+/// Uploads a handwritten multipart body.
 async fn send(client: &Client, body: Vec<u8>) -> Answer {
     let request = client.request(Method::POST, "/v1/apps/demo/deployments/Staging/releases");
     client.send(request.header("content-type", Multipart::content_type()).body(body)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_answers_the_whole_release() {
+async fn an_upload_returns_the_complete_release() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -85,7 +85,7 @@ async fn an_upload_answers_the_whole_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn members_that_are_absent_or_null_have_their_defaults() {
+async fn absent_and_null_members_have_defaults() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -115,12 +115,12 @@ async fn a_rollout_of_100_is_stored_as_none() {
         ada.upload("demo", "Staging", b"a", json!({ "appVersion": "1.0.0", "rollout": 100 })).await.assert(201)["package"].clone();
     assert_eq!(package["rollout"], Value::Null);
     assert_eq!(app.number("SELECT COUNT(*) FROM releases WHERE rollout IS NULL").await, 1);
-    // So it is finished, and the next release may follow.
+    // So it is complete, and the next release can follow.
     ada.upload("demo", "Staging", b"b", json!({ "appVersion": "1.0.0", "rollout": 99 })).await.assert(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_sound_member_is_taken() {
+async fn every_valid_member_is_stored() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let long_range = ["1.0.0"; 28].join(" || ");
@@ -149,12 +149,12 @@ async fn every_sound_member_is_taken() {
             assert_eq!(package[member], *value, "{member} of {info}");
         }
         let history = ada.get(&format!("/v1/apps/{name}/deployments/Staging/history")).await.assert(200);
-        assert_eq!(history["history"][0], package, "what was answered is what was stored");
+        assert_eq!(history["history"][0], package, "the response matches the stored release");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn package_hashes_are_those_that_clients_compute() {
+async fn package_hashes_match_those_that_clients_compute() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let v1: &[u8] = b"console.log(\"v1\");\n";
@@ -199,7 +199,7 @@ async fn package_hashes_are_those_that_clients_compute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn directory_entries_are_no_part_of_a_package() {
+async fn directory_entries_are_not_part_of_a_package() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -212,7 +212,7 @@ async fn directory_entries_are_no_part_of_a_package() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signature_is_in_the_manifest_though_not_in_the_hash() {
+async fn a_signature_is_in_the_manifest_but_not_in_the_hash() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -225,7 +225,7 @@ async fn a_signature_is_in_the_manifest_though_not_in_the_hash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_zip_is_a_single_file_package() {
+async fn a_file_that_is_not_a_zip_is_a_single_file_package() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     for (index, bytes) in
@@ -243,7 +243,7 @@ async fn what_is_no_zip_is_a_single_file_package() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_come_in_any_order_and_unknown_ones_are_passed_over() {
+async fn parts_may_be_in_any_order_and_unknown_ones_are_ignored() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -272,7 +272,7 @@ async fn parts_come_in_any_order_and_unknown_ones_are_passed_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bytes_that_look_like_a_boundary_are_bytes() {
+async fn bytes_that_resemble_a_boundary_are_data() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -284,7 +284,7 @@ async fn bytes_that_look_like_a_boundary_are_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_in_chunks_of_unsaid_length_is_taken() {
+async fn a_chunked_upload_without_a_length_is_accepted() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -298,7 +298,7 @@ async fn an_upload_in_chunks_of_unsaid_length_is_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_bytes_are_kept_once_within_an_app_and_never_shared_between_apps() {
+async fn identical_bytes_are_stored_once_per_app_and_never_shared_between_apps() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -319,7 +319,7 @@ async fn the_same_bytes_are_kept_once_within_an_app_and_never_shared_between_app
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_that_was_lost_is_stored_again_by_the_next_upload_of_its_bytes() {
+async fn a_lost_object_is_stored_again_by_the_next_upload() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

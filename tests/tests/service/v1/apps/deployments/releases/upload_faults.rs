@@ -1,4 +1,4 @@
-//! Uploads that are malformed: each is refused in the envelope, names what is wrong, and leaves nothing behind.
+//! Malformed uploads: each is refused with the standard envelope, names the error, and leaves nothing behind.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt;
 const PATH: &str = "/v1/apps/demo/deployments/Staging/releases";
 const INFO: &str = r#"{"appVersion":"1.0.0"}"#;
 
-/// A server with an app, and what there is before the first upload.
+/// A server with an app, and its stored data before the first upload.
 async fn prepared(options: Options) -> (TestApp, Client, Remains) {
     let app = TestApp::spawn_with(options).await;
     let ada = app.sign_up("ada").await;
@@ -32,7 +32,7 @@ async fn send_parts(client: &Client, parts: Multipart) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_of_the_info_is_named() {
+async fn every_invalid_member_of_the_package_info_is_named() {
     let (app, ada, before) = prepared(Options::default()).await;
     let all = json!({ "appVersion": 5, "description": [], "isMandatory": "confidential", "isDisabled": 1, "rollout": 0 });
     for (info, named) in [
@@ -78,7 +78,7 @@ async fn every_bad_member_of_the_info_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_info_that_is_no_json_object_is_refused() {
+async fn a_package_info_that_is_not_a_json_object_is_refused() {
     let (app, ada, before) = prepared(Options::default()).await;
     for info in [
         &b""[..],
@@ -95,7 +95,7 @@ async fn an_info_that_is_no_json_object_is_refused() {
         let refusal = send_parts(&ada, Multipart::default().file("package", b"script").text("packageInfo", info)).await.refused(400);
         assert!(refusal.contains("packageInfo: "), "{info:?}: {refusal}");
     }
-    // Deep nesting ends in a refusal and not in a stack overflow; too long a text is cut off.
+    // Deep nesting is refused without a stack overflow; long texts are truncated.
     let deep = format!("{}{}", "[".repeat(60_000), "]".repeat(60_000));
     send_parts(&ada, Multipart::default().file("package", b"script").text("packageInfo", deep)).await.refused(400);
     let long = json!({ "appVersion": "1.0.0", "more": "x".repeat(200_000) }).to_string();
@@ -104,7 +104,7 @@ async fn an_info_that_is_no_json_object_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_and_doubled_parts_are_named() {
+async fn missing_and_duplicate_parts_are_named() {
     let (app, ada, before) = prepared(Options::default()).await;
     for (body, named) in [
         (Multipart::default(), &["package: ", "packageInfo: "][..]),
@@ -126,7 +126,7 @@ async fn missing_and_doubled_parts_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_multipart_is_415_and_what_is_broken_is_400() {
+async fn a_body_that_is_not_multipart_is_415_and_a_malformed_one_400() {
     let (app, ada, before) = prepared(Options::default().with("LIMIT_UPLOADS", "10000/1m")).await;
     let whole = Multipart::default().file("package", b"script").text("packageInfo", INFO).end();
     for content_type in
@@ -135,20 +135,20 @@ async fn what_is_not_multipart_is_415_and_what_is_broken_is_400() {
         send(&ada, content_type, whole.clone()).await.refused(415);
     }
     ada.send(ada.request(Method::POST, PATH).body(whole.clone())).await.refused(415);
-    // Nothing at all is of no wrong type, only too little.
+    // An empty body is incomplete rather than of a wrong type.
     ada.send(ada.request(Method::POST, PATH)).await.refused(400);
     let kind = Multipart::content_type();
     send(&ada, &kind, Vec::new()).await.refused(400);
     send(&ada, &kind, &b"no parts here"[..]).await.refused(400);
     send(&ada, "multipart/form-data; boundary=another", whole.clone()).await.refused(400);
-    // Cut off anywhere; the last two bytes end the line after the closing boundary.
+    // Truncated anywhere; the last two bytes end the line after the closing boundary.
     for length in (0..whole.len() - 2).step_by(7).chain(whole.len() - 12..whole.len() - 2) {
         send(&ada, &kind, whole[..length].to_vec()).await.refused(400);
     }
     assert_eq!(app.remains().await, before);
 }
 
-/// Archives that some reader could see other files in than another, with the entry to blame.
+/// Archives that readers could interpret differently, with the entry to blame.
 fn faulty() -> Vec<(&'static str, Vec<u8>, Option<&'static str>)> {
     let sound = || deflated("sound.js", b"sound");
     let with = |entry: Entry| archive(&[sound(), entry]);
@@ -209,7 +209,7 @@ fn faulty() -> Vec<(&'static str, Vec<u8>, Option<&'static str>)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_fault_of_an_archive_is_refused_by_the_name_of_its_entry_and_leaves_nothing() {
+async fn every_invalid_archive_is_refused_naming_its_entry_and_leaves_nothing() {
     let (app, ada, before) = prepared(Options::default()).await;
     for (fault, bytes, entry) in faulty() {
         let answer = ada.upload("demo", "Staging", &bytes, json!({ "appVersion": "1.0.0" })).await;
@@ -225,7 +225,7 @@ async fn every_fault_of_an_archive_is_refused_by_the_name_of_its_entry_and_leave
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_archive_that_unpacks_to_too_much_is_refused() {
+async fn an_archive_with_too_much_uncompressed_data_is_refused() {
     let (app, ada, before) = prepared(Options::default().with("LIMIT_ZIP_TOTAL", "1MiB").with("LIMIT_ZIP_ENTRIES", "3")).await;
     let info = json!({ "appVersion": "1.0.0" });
     let noise: Vec<u8> = (0..600_000_u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0]).collect();
@@ -235,7 +235,7 @@ async fn an_archive_that_unpacks_to_too_much_is_refused() {
     let bomb = archive(&[deflated("bomb.bin", &vec![0; 900_000])]);
     let refusal = ada.upload("demo", "Staging", &bomb, info.clone()).await.refused(400);
     assert!(refusal.contains("bomb.bin"), "{refusal}");
-    // It says that it is small.
+    // It declares a small size.
     let lying = archive(&[deflated("liar.bin", &vec![0; 900_000]).both(|header| header.uncompressed = 10)]);
     let refusal = ada.upload("demo", "Staging", &lying, info.clone()).await.refused(400);
     assert!(refusal.contains("liar.bin"), "{refusal}");
@@ -246,7 +246,7 @@ async fn an_archive_that_unpacks_to_too_much_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_over_the_limit_is_413_whether_it_says_so_or_not() {
+async fn an_upload_over_the_limit_is_413_with_or_without_content_length() {
     let (app, ada, before) = prepared(Options::default().with("LIMIT_MAX_UPLOAD_BYTES", "64KiB")).await;
     let limit = 64 << 10;
     let parts = |size: usize| Multipart::default().text("packageInfo", INFO).file("package", &vec![7; size]);
@@ -263,7 +263,7 @@ async fn an_upload_over_the_limit_is_413_whether_it_says_so_or_not() {
         assert!(refusal.contains("65536"), "{refusal}");
         assert_eq!(app.remains().await, before, "{size} unannounced");
     }
-    // A part that nobody asked for counts too.
+    // Unknown parts count, too.
     let body = Multipart::default().text("other", vec![7; limit + 1]).text("packageInfo", INFO).file("package", b"x");
     send_parts(&ada, body).await.refused(413);
     assert_eq!(app.remains().await, before);
@@ -271,7 +271,7 @@ async fn an_upload_over_the_limit_is_413_whether_it_says_so_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
+async fn an_excessive_content_length_is_refused_before_the_body_is_sent() {
     let (app, ada, before) = prepared(Options::default()).await;
     let request = ada.request(Method::POST, PATH).build().unwrap();
     let authorization = request.headers()["authorization"].to_str().unwrap().to_owned();
@@ -290,7 +290,7 @@ async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_goes_away_in_the_middle_leaves_nothing() {
+async fn a_client_that_disconnects_mid_upload_leaves_nothing() {
     let (app, ada, before) = prepared(Options::default()).await;
     let request = ada.request(Method::POST, PATH).build().unwrap();
     let authorization = request.headers()["authorization"].to_str().unwrap();
@@ -306,20 +306,20 @@ async fn a_client_that_goes_away_in_the_middle_leaves_nothing() {
             stream.write_all(format!("{:x}\r\n", body.len()).as_bytes()).await.unwrap();
         }
         stream.write_all(&body[..body.len() / 2]).await.unwrap();
-        let arrived = until("the half that was sent is on disk", async || {
+        let arrived = until("the first half to be on disk", async || {
             let now = app.remains().await;
             now.files.iter().any(|(path, size)| *size > 1 << 20 && !before.files.contains_key(path)).then_some(now)
         });
         arrived.await;
         drop(stream);
-        until("the half upload is gone", async || (app.remains().await == before).then_some(())).await;
+        until("the partial upload to be deleted", async || (app.remains().await == before).then_some(())).await;
     }
-    // The server is well.
+    // The server still works.
     assert_eq!(ada.upload("demo", "Staging", b"fine", json!({ "appVersion": "1.0.0" })).await.assert(201)["package"]["label"], "v1");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_goes_away_before_the_answer_leaves_a_whole_release_or_nothing() {
+async fn a_client_that_disconnects_before_the_response_leaves_a_complete_release_or_nothing() {
     let (app, ada, before) = prepared(Options::default()).await;
     let request = ada.request(Method::POST, PATH).build().unwrap();
     let authorization = request.headers()["authorization"].to_str().unwrap().to_owned();
@@ -335,13 +335,13 @@ async fn a_client_that_goes_away_before_the_answer_leaves_a_whole_release_or_not
         message.extend(&body);
         let mut stream = connect(&app.base).await;
         stream.write_all(&message).await.unwrap();
-        // Goes away at another moment each time: some at once, some while the upload is being stored.
+        // Disconnects at a different moment each time: some at once, some while the upload is being stored.
         if attempt % 2 == 1 {
-            until("the upload is being stored", async || (app.remains().await.rows[1] > 0).then_some(())).await;
+            until("the upload to be stored", async || (app.remains().await.rows[1] > 0).then_some(())).await;
         }
         drop(stream);
     }
-    let settled = until("no upload is under way", async || {
+    let settled = until("no upload to be in progress", async || {
         let now = app.remains().await;
         let under_way = now.files.keys().any(|path| path.starts_with("blobs/.tmp/") && path != "blobs/.tmp/");
         (!under_way && orphans(&app).await == 0 && now == app.remains().await).then_some(now)
@@ -367,7 +367,7 @@ async fn orphans(app: &TestApp) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_header_without_an_end_is_not_held_whole() {
+async fn an_endless_part_header_is_not_buffered() {
     let (app, ada, before) = prepared(Options::default()).await;
     let opened = format!("--{}\r\nX-Endless: ", tests::multipart::BOUNDARY);
     let mut body = opened.into_bytes();
@@ -376,7 +376,7 @@ async fn a_header_without_an_end_is_not_held_whole() {
     assert!(answer.refused(400).contains("header"), "{answer:?}");
     assert_eq!(app.remains().await, before);
 
-    // A large file behind small parts is no such thing, however fast it comes.
+    // A large file after small parts is fine, however fast it arrives.
     let mut bytes = vec![0_u8; 32 << 20];
     bytes.iter_mut().enumerate().for_each(|(index, byte)| *byte = u8::try_from(index % 251).unwrap());
     let parts = Multipart::default().text("packageInfo", INFO).text("other", "x").file("package", &bytes);
