@@ -111,7 +111,7 @@ impl Authenticator {
 
     fn make(&mut self, options: &Value, lie: Option<&Lie>) -> Value {
         let rp_id = text(&options["rp"]["id"]);
-        self.judge_rp_id(&rp_id);
+        self.check_rp_id(&rp_id);
         assert!(!self.is_excluded(options), "the options exclude an existing passkey: {options}");
         let selection = &options["authenticatorSelection"];
         assert_eq!((text(&selection["residentKey"]).as_str(), text(&selection["userVerification"]).as_str()), ("required", "required"));
@@ -188,7 +188,7 @@ impl Authenticator {
     }
 
     /// A browser allows an origin's host and its parent domains as RP ID.
-    fn judge_rp_id(&self, rp_id: &str) {
+    fn check_rp_id(&self, rp_id: &str) {
         let host = self.origin.split_once("://").expect("an origin").1.split(':').next().unwrap_or_default();
         assert!(host == rp_id || host.ends_with(&format!(".{rp_id}")), "{} must not use the RP ID {rp_id}", self.origin);
     }

@@ -2,7 +2,7 @@
 //!
 //! [`all`] needs one server; states that need another one are in [`elsewhere()`].
 
-mod command_lines;
+mod cli;
 mod elsewhere;
 mod fresh_proof;
 mod overdue;
@@ -39,7 +39,7 @@ pub async fn all(app: &TestApp, visit: &Visit, words: &Words, look: impl AsyncFn
     tour.shared_apps().await;
     tour.factors(&holder).await;
     tour.keys(&holder).await;
-    tour.command_lines().await;
+    tour.cli().await;
     tour.refusals().await;
     tour.passkey_alone().await;
     tour.fresh_proof().await;

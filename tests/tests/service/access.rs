@@ -672,7 +672,7 @@ fn is_of_apps(path: &str) -> bool {
     path.starts_with("/v1/apps")
 }
 
-fn is_of_command_lines(path: &str) -> bool {
+fn is_of_cli(path: &str) -> bool {
     path.starts_with("/v1/cli/")
 }
 
@@ -704,7 +704,7 @@ async fn app_operations_follow_the_access_table() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cli_operations_follow_the_access_table() {
-    walk("command_lines", is_of_command_lines).await;
+    walk("cli", is_of_cli).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -715,7 +715,7 @@ async fn device_operations_follow_the_access_table() {
 #[tokio::test(flavor = "multi_thread")]
 async fn all_other_operations_follow_the_access_table() {
     walk("all_others", |path| {
-        let areas = [is_of_account, is_of_keys, is_of_factors, is_of_apps, is_of_command_lines, is_of_devices];
+        let areas = [is_of_account, is_of_keys, is_of_factors, is_of_apps, is_of_cli, is_of_devices];
         !areas.into_iter().any(|is_of| is_of(path))
     })
     .await;

@@ -14,8 +14,8 @@ use tests::{AppState, Client, SessionOrigin, TestApp, WriteTx, on, on_write, raw
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{
-    ALL_SCOPES, Caller, Expected, Row, Scene, TABLE, Who, is_change, is_of_account, is_of_apps, is_of_command_lines, is_of_factors,
-    is_of_keys, path_of, prepared,
+    ALL_SCOPES, Caller, Expected, Row, Scene, TABLE, Who, is_change, is_of_account, is_of_apps, is_of_cli, is_of_factors, is_of_keys,
+    path_of, prepared,
 };
 
 /// Tables that a refused change may modify: password guesses are counted.
@@ -249,7 +249,7 @@ async fn a_second_factor_change_is_refused_if_the_session_ends_before_the_body_a
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cli_change_is_refused_if_the_session_ends_meanwhile() {
-    try_each(is_of_command_lines).await;
+    try_each(is_of_cli).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -257,7 +257,7 @@ async fn every_authenticated_change_is_tested() {
     let others = TABLE.iter().filter(|(operation, who, _)| is_change(operation) && !matches!(who, Who::Open));
     let missed = others.filter(|(operation, ..)| {
         let path = path_of(operation);
-        ![is_of_account, is_of_keys, is_of_apps, is_of_factors, is_of_command_lines].into_iter().any(|is_of| is_of(path))
+        ![is_of_account, is_of_keys, is_of_apps, is_of_factors, is_of_cli].into_iter().any(|is_of| is_of(path))
     });
     assert_eq!(missed.map(|(operation, ..)| *operation).collect::<Vec<_>>(), Vec::<&str>::new());
     for (operation, who, _) in TABLE.iter().filter(|(operation, who, _)| is_change(operation) && !matches!(who, Who::Open)) {

@@ -2,8 +2,8 @@
 
 mod account;
 mod after_sign_in;
+mod authorized_devices;
 mod base_address;
-mod command_lines;
 mod cookie_and_bearer;
 mod cookies;
 mod escaping;

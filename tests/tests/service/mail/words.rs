@@ -51,15 +51,15 @@ fn of_passwords() -> Vec<Kind> {
 
 fn of_keys_and_machines() -> Vec<Kind> {
     let key = |key| KeyNotice { time: TIME, address: address(), key, name: "ci".to_owned() };
-    let devices = |names: &[&str]| AuthorizedDeviceNotice { time: TIME, address: address(), machines: texts(names) };
+    let devices = |names: &[&str]| AuthorizedDeviceNotice { time: TIME, address: address(), devices: texts(names) };
     vec![
         Kind::KeyAdded(key(Key::Access)),
         Kind::KeyAdded(key(Key::Api)),
         Kind::KeyRemoved(key(Key::Access)),
         Kind::KeyRemoved(key(Key::Api)),
-        Kind::DeviceAuthorized(machines(&["laptop"])),
-        Kind::DeviceRevoked(machines(&["laptop"])),
-        Kind::DeviceRevoked(machines(&["laptop", "desktop"])),
+        Kind::DeviceAuthorized(devices(&["laptop"])),
+        Kind::DeviceRevoked(devices(&["laptop"])),
+        Kind::DeviceRevoked(devices(&["laptop", "desktop"])),
     ]
 }
 

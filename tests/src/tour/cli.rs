@@ -15,7 +15,7 @@ const REQUEST: &str = "Authorize Updraft CLI?";
 const MINUTE: i64 = 60_000;
 
 impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
-    pub(super) async fn command_lines(&mut self) {
+    pub(super) async fn cli(&mut self) {
         let cli = self.app.anonymous();
         self.by_code(&cli).await;
         self.by_browser(&cli).await;
