@@ -129,6 +129,8 @@ fn report(failure: &Failure) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use clap::{CommandFactory, Parser};
 
     use super::{Arguments, Command};
@@ -144,5 +146,23 @@ mod tests {
         {
             assert!(Arguments::try_parse_from(["xtask"].iter().chain(wrong)).is_err(), "{wrong:?}");
         }
+    }
+
+    /// Adds the help of a command and of all below it. The documents' commands are compared with it.
+    fn add_help(command: &mut clap::Command, words: &str, helps: &mut String) {
+        write!(helps, "#{words} --help\n\n{}\n", command.render_help()).unwrap();
+        for below in command.get_subcommands_mut().filter(|below| below.get_name() != "help") {
+            add_help(below, &format!("{words} {}", below.get_name()), helps);
+        }
+    }
+
+    #[test]
+    fn the_help_of_every_command_is_the_one_that_was_reviewed() {
+        // Not the width of the terminal that the test runs in.
+        let mut command = Arguments::command().term_width(100);
+        command.build();
+        let mut helps = String::new();
+        add_help(&mut command, "", &mut helps);
+        insta::assert_snapshot!("help", helps);
     }
 }

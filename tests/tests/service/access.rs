@@ -361,7 +361,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// A client whose credential is valid until these statements run.
+    /// A client whose credential works until these statements run.
     async fn invalid(&self, kind: &str, sql: [&'static str; 2]) -> Client {
         let client = match kind {
             "session" => self.app.open_session(&self.name, SessionOrigin::Dashboard).await,

@@ -384,7 +384,7 @@ async fn forged_edge_signatures_do_not_flood_the_log() {
     assert_eq!(lines_with(&log, "invalid edge signature"), 12);
 }
 
-// Three hundred logins, none of which is hashed: a second.
+// Three hundred logins in a second; none is hashed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_passwords_is_rate_limited_and_not_logged_as_an_error() {
     let log = logged::listen("info");

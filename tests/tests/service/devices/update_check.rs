@@ -122,7 +122,7 @@ async fn every_path_accepts_both_naming_styles_and_answers_in_its_own() {
             for slash in ["", "/"] {
                 let answer = client.get(&format!("{path}{slash}?{query}")).await;
                 let mut found = info(&endpoint, &answer);
-                // At the start of an hour the URL is signed anew.
+                // At the start of an hour the URL is signed again.
                 let url = |value: &Value| value["download_url"].as_str().unwrap().split_once('?').unwrap().0.to_owned();
                 assert_eq!(url(&found), url(&expected));
                 found["download_url"] = expected["download_url"].clone();

@@ -24,7 +24,7 @@ async fn a_renamed_app_is_found_by_its_new_name_and_devices_are_unaffected() {
     }
     let mut still = check(&app, &staging).await.assert(200);
     let mut served = served;
-    // The URL is signed anew every hour.
+    // The URL is signed again every hour.
     still["update_info"]["download_url"] = Value::Null;
     served["update_info"]["download_url"] = Value::Null;
     assert_eq!(still, served);

@@ -36,7 +36,7 @@ async fn the_history_lists_every_release_oldest_first_as_returned() {
     for (release, answered) in history["history"].as_array().unwrap().iter().zip(&mut answered) {
         let mut release = release.clone();
         for url in ["blobUrl", "manifestBlobUrl"] {
-            // At the start of an hour the URL is signed anew.
+            // At the start of an hour the URL is signed again.
             let path = |value: &serde_json::Value| value[url].as_str().unwrap().split_once('?').unwrap().0.to_owned();
             assert_eq!(path(&release), path(answered));
             release[url] = answered[url].clone();

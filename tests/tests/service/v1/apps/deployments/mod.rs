@@ -61,7 +61,7 @@ async fn history(client: &Client, deployment: &str) -> Vec<Value> {
     client.get(&below(deployment, "history")).await.assert(200)["history"].as_array().unwrap().clone()
 }
 
-/// A release without the queries of its URLs, which are signed anew every hour.
+/// A release without the queries of its URLs, which are signed again every hour.
 fn unsigned(mut release: Value) -> Value {
     for url in ["blobUrl", "manifestBlobUrl"] {
         let path = release[url].as_str().and_then(|url| url.split_once('?')).map(|(path, _)| path.to_owned());

@@ -1,6 +1,6 @@
 //! Daily history: its days, their values, and which of them are shown.
 //!
-//! The job's interval is an hour of real time, so it never runs by itself during a test; tests run it with [`round`].
+//! The job's interval is an hour of real time, so it never runs on its own during a test; tests run it with [`round`].
 
 mod days;
 mod failures;
