@@ -1,4 +1,4 @@
-//! Processes the outbox of mails: claims due mails, sends a few at a time, deletes sent ones. `letter` has the texts of each kind of mail, `message`
+//! Processes the outbox of mails: claims due mails, sends a few at a time, deletes sent ones. `content` has the texts of each kind of mail, `message`
 //! builds the message.
 //!
 //! The wait between two polls uses real time, at most a second, and [`crate::infra::wake::Wake`] cuts it short.
