@@ -22,6 +22,11 @@ use control::server::{self as serve, telemetry};
 use shared::keys::DeploymentKey;
 use shared::time::parse_duration;
 
+// It gives memory back to the system when connections close; glibc keeps it (docs/adr/0029-jemalloc.md).
+#[cfg(unix)]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Updraft's control plane: accounts, apps, releases, snapshots for the edge, and the counts that come back.
 #[derive(Debug, Parser)]
 #[command(name = "updraft-control", version)]

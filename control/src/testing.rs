@@ -56,7 +56,8 @@ pub async fn session(app: &Context, account: &AccountId, origin: SessionOrigin, 
 pub mod server {
     pub use crate::domain::access::grant::PERMISSIONS;
     pub use crate::http::dashboard::pages;
-    pub use crate::http::layer::{connections::Table, connections::descriptors::fitting, connections::serve, layer};
+    pub use crate::http::layer::connections::descriptors::{fit, fitting};
+    pub use crate::http::layer::{connections::Table, connections::serve, layer};
     pub use crate::infra::db::{Either, listed, migrate};
     pub use crate::server::{
         Running, build, install_crypto, router::document, spawn, sql::all as statements, sql::only as statements_of_one,

@@ -99,6 +99,9 @@ pub(crate) async fn run(arguments: &[&str]) -> Result<bool, Failure> {
         println!("At most {max} times the CPU time of {what}: {verdict} ({ratio:.2})");
         holds &= ratio <= max;
     }
+    let requests = subjects.last().map(|(_, _, requests, _)| requests.as_slice()).unwrap_or_default();
+    crate::quiet::low_load(&control, requests).await?;
+    holds &= crate::quiet::memory(&control, requests).await?;
     control.stop();
     empty.stop();
     Ok(holds)

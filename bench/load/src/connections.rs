@@ -46,12 +46,7 @@ pub(crate) async fn send<'q>(
     next: impl Fn() -> Option<&'q [u8]>,
     note: impl Fn(&[u8]) -> bool,
 ) -> Result<Tally, Failure> {
-    let mut streams = Vec::with_capacity(connections);
-    for _ in 0..connections {
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
-        stream.set_nodelay(true)?;
-        streams.push(stream);
-    }
+    let streams = open(port, connections).await?;
     let began = Instant::now();
     let tallies = try_join_all(streams.into_iter().map(|stream| send_on_one(stream, &next, &note))).await?;
     let mut sum = Tally { seconds: began.elapsed().as_secs_f64(), ..Tally::default() };
@@ -63,6 +58,29 @@ pub(crate) async fn send<'q>(
     Ok(sum)
 }
 
+/// Opens this many connections.
+pub(crate) async fn open(port: u16, connections: usize) -> Result<Vec<TcpStream>, Failure> {
+    let mut streams = Vec::with_capacity(connections);
+    for _ in 0..connections {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
+        stream.set_nodelay(true)?;
+        streams.push(stream);
+    }
+    Ok(streams)
+}
+
+/// Sends one request, and returns the body of the response, which `buffer` holds.
+pub(crate) async fn exchange<'b>(stream: &mut TcpStream, request: &[u8], buffer: &'b mut Vec<u8>) -> Result<&'b [u8], Failure> {
+    stream.write_all(request).await?;
+    buffer.clear();
+    while body(buffer)?.is_none() {
+        if stream.read_buf(buffer).await? == 0 {
+            return Err("the server closed a connection".into());
+        }
+    }
+    Ok(body(buffer)?.unwrap_or_default())
+}
+
 async fn send_on_one<'q>(
     mut stream: TcpStream,
     next: impl Fn() -> Option<&'q [u8]>,
@@ -72,16 +90,7 @@ async fn send_on_one<'q>(
     let mut buffer = Vec::with_capacity(4_096);
     while let Some(request) = next() {
         let began = Instant::now();
-        stream.write_all(request).await?;
-        buffer.clear();
-        let body = loop {
-            if stream.read_buf(&mut buffer).await? == 0 {
-                return Err("the server closed a connection".into());
-            }
-            if let Some(body) = body(&buffer)? {
-                break body;
-            }
-        };
+        let body = exchange(&mut stream, request, &mut buffer).await?;
         tally.times.push(began.elapsed());
         tally.answers += 1;
         tally.noted += u64::from(note(body));

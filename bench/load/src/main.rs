@@ -1,13 +1,14 @@
 //! Load tests of the control plane, run by `cargo xtask bench reports` and `cargo xtask bench checks`.
 //!
-//! `checks` and `reports` are the two measurements. `connections` sends requests over many connections, `server` starts servers, `data` fills
-//! databases, `figures` formats medians. Everything stays on loopback. Start reading at `checks` or `reports`.
+//! `checks` and `reports` are the two measurements; `quiet` adds what checks cost at low load, and the memory that closed connections leave. `connections`
+//! sends requests over many connections, `server` starts servers, `data` fills databases, `figures` formats medians. Everything stays on loopback. Start reading at `checks` or `reports`.
 
 mod checks;
 mod connections;
 mod data;
 mod figures;
 mod options;
+mod quiet;
 mod reports;
 mod server;
 

@@ -14,6 +14,7 @@ use xtask::{paths, probe};
 
 use crate::Failure;
 use crate::checks::CHECKS;
+use crate::figures::number;
 
 /// The timeout for startup.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
@@ -79,11 +80,32 @@ impl Server {
         cpu(&self.leash.id().to_string())
     }
 
+    /// The CPU time that its threads have used so far, in microseconds, as the scheduler counts it. Finer than [`Self::cpu`], but without the time
+    /// of threads that have ended.
+    pub(crate) fn scheduled(&self) -> Result<f64, Failure> {
+        let mut nanoseconds = 0;
+        for task in std::fs::read_dir(format!("/proc/{}/task", self.leash.id()))? {
+            // A thread may end between the two calls.
+            let Ok(text) = std::fs::read_to_string(task?.path().join("schedstat")) else { continue };
+            nanoseconds += text.split(' ').next().and_then(|run| run.parse::<u64>().ok()).ok_or("no scheduler statistics")?;
+        }
+        Ok(number(nanoseconds) / 1e3)
+    }
+
     /// The peak memory, in MiB.
     pub(crate) fn peak(&self) -> Result<u64, Failure> {
+        self.memory("VmHWM:")
+    }
+
+    /// The resident memory, in MiB.
+    pub(crate) fn resident(&self) -> Result<u64, Failure> {
+        self.memory("VmRSS:")
+    }
+
+    fn memory(&self, name: &str) -> Result<u64, Failure> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.leash.id()))?;
-        let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-        Ok(kib.ok_or("no VmHWM")? / 1024)
+        let kib = status.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+        Ok(kib.ok_or("no memory figure")? / 1024)
     }
 
     /// Stops it gracefully.

@@ -17,6 +17,8 @@ use tests::process::Process;
 use tests::program::Serving;
 use tests::wait::eventually;
 use tests::{Bundle, Client, Options, TestApp};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use xtask::leash::{self, Leashed, StopBy};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -209,4 +211,40 @@ async fn a_year_of_history_with_a_thousand_labels_is_streamed() {
     assert!(lengths.iter().all(|length| *length > 40 * MIB && *length == lengths[0]), "{lengths:?}");
     // Each response is larger than that.
     assert!(after < before + 40 * 1024, "{before} KiB before, {after} KiB after");
+}
+
+/// The connections that are opened at once.
+const CONNECTIONS: usize = 4_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_quarters_of_the_memory_of_4000_connections_are_returned_after_they_close() {
+    let mut app = TestApp::spawn().await;
+    app.stop().await;
+    let serving = Serving::start(&app.settings()).await;
+    control::testing::server::fit(CONNECTIONS);
+    let address = serving.base.strip_prefix("http://").unwrap();
+    let path = "/v1/public/svc/update_check?deployment_key=the-key-of-no-deployment-anywhere-at-all&app_version=1.0.0";
+    let request = format!("GET {path} HTTP/1.1\r\nHost: control\r\n\r\n");
+
+    let before = serving.process().memory();
+    let mut connections = Vec::with_capacity(CONNECTIONS);
+    for _ in 0..CONNECTIONS {
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        connection.write_all(request.as_bytes()).await.unwrap();
+        connections.push(connection);
+    }
+    let mut start = [0; 12];
+    for connection in &mut connections {
+        connection.read_exact(&mut start).await.unwrap();
+        assert_eq!(&start, b"HTTP/1.1 404");
+    }
+    let connected = serving.process().memory();
+    drop(connections);
+    let enough = before + connected.saturating_sub(before) / 4;
+    assert!(connected > before + 16 * 1024, "the connections took too little to measure: {before} KiB before, {connected} KiB with them");
+    eventually("the memory to be returned", async || {
+        let after = serving.process().memory();
+        if after <= enough { Ok(()) } else { Err(format!("{before} KiB before, {connected} KiB with the connections, {after} KiB now")) }
+    })
+    .await;
 }

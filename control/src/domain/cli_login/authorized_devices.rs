@@ -15,13 +15,13 @@ const UNKNOWN: Error = Error::NotFound(Thing::AuthorizedDevice);
 /// The authorized devices, oldest first.
 pub async fn list(app: &Context, caller: &LoginSession) -> Result<Vec<Credential>> {
     let found = repo::logins(&mut app.db.read().await?, caller.account()).await?;
-    Ok(found.into_iter().filter(|found| is_machine(app, found)).collect())
+    Ok(found.into_iter().filter(|found| is_authorized_device(app, found)).collect())
 }
 
 /// Revokes an authorized device and notifies the owner. Errors: 404 if it is not one of the caller's.
 pub async fn remove(app: &Context, caller: &LoginSession, id: &AccessKeyId) -> Result<()> {
     let mut change = caller.begin_holding_account(app).await?;
-    let device = repo::find(&mut change, caller.account(), id).await?.filter(|found| is_machine(app, found)).ok_or(UNKNOWN)?;
+    let device = repo::find(&mut change, caller.account(), id).await?.filter(|found| is_authorized_device(app, found)).ok_or(UNKNOWN)?;
     if repo::delete(&mut change, caller.account(), id).await? == 0 {
         return Err(UNKNOWN);
     }
@@ -29,6 +29,6 @@ pub async fn remove(app: &Context, caller: &LoginSession, id: &AccessKeyId) -> R
     change.commit(Event::new(Action::RemoveMachine, id)).await
 }
 
-fn is_machine(app: &Context, found: &Credential) -> bool {
+fn is_authorized_device(app: &Context, found: &Credential) -> bool {
     found.kind().is_cli() && session::is_alive(found, &app.settings.limits.sessions, app.now())
 }

@@ -8,7 +8,7 @@
 //! A new password cancels all requests that the account has approved. For this account it also cancels pending requests: the account cannot approve a request
 //! that is older than its password.
 //!
-//! `start`, `decision` and `exchange` are the three steps, `machines` manages the resulting credentials. Start reading at [`request::State`].
+//! `start`, `decision` and `exchange` are the three steps, `authorized_devices` manages the resulting credentials. Start reading at [`request::State`].
 
 pub mod authorized_devices;
 pub mod decision;

@@ -34,7 +34,7 @@ fn present(of: Credential, current: &AccessKeyId) -> AuthorizedDevice {
 
 /// The routes of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list_authorized_devices)).routes(routes!(remove_current_machine)).routes(routes!(remove_machine))
+    OpenApiRouter::new().routes(routes!(list_authorized_devices)).routes(routes!(revoke_current_device)).routes(routes!(revoke_device))
 }
 
 /// List authorized devices.
@@ -60,7 +60,7 @@ pub async fn list_authorized_devices(State(app): State<AppState>, caller: LoginS
     security(("bearer" = ["login session"])),
     responses((status = 204), (status = 404))
 )]
-pub async fn remove_current_machine(State(app): State<AppState>, caller: LoginSession) -> Result<StatusCode> {
+pub async fn revoke_current_device(State(app): State<AppState>, caller: LoginSession) -> Result<StatusCode> {
     service::remove(&app, &caller, caller.credential()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -73,7 +73,7 @@ pub async fn remove_current_machine(State(app): State<AppState>, caller: LoginSe
     security(("bearer" = ["login session"])),
     responses((status = 204))
 )]
-pub async fn remove_machine(State(app): State<AppState>, caller: LoginSession, CredentialPath(id): CredentialPath) -> Result<StatusCode> {
+pub async fn revoke_device(State(app): State<AppState>, caller: LoginSession, CredentialPath(id): CredentialPath) -> Result<StatusCode> {
     service::remove(&app, &caller, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
