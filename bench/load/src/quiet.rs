@@ -46,8 +46,8 @@ pub(crate) async fn low_load(control: &Server, requests: &[Vec<u8>]) -> Result<(
     let cpu = control.scheduled()? - before;
     let (rate, idle_rate) = (number(answers) / began.elapsed().as_secs_f64(), idle / TIME.as_secs_f64() / 1e3);
     println!(
-        "Low load, {rate:.0} checks/s over {CONNECTIONS} connections: {:.0} CPU µs/check, of which {:.0} for the check and its wake-ups. With no \
-         requests: {idle_rate:.2} ms of CPU time a second",
+        "Low load, {rate:.0} checks/s over {CONNECTIONS} connections: {:.0} CPU µs/check, {:.0} of them for the check and its \
+         wake-ups. With no requests: {idle_rate:.2} ms of CPU time a second",
         cpu / number(answers),
         (cpu - idle) / number(answers),
     );
