@@ -104,7 +104,7 @@ pub mod mail {
     pub use crate::domain::mail::{
         NewDeploymentKey, NewPassword, ReturnedApp, SharedApp, Transfer, reset_password_link, verify_email_link,
     };
-    pub use crate::{domain::mail::outbox::purpose, domain::mail::outbox::put, domain::traces::Notice, jobs::mail::content::render};
+    pub use crate::{domain::mail::outbox::enqueue, domain::mail::outbox::purpose, domain::traces::Notice, jobs::mail::content::render};
 }
 
 /// Archives and blobs, and releases inserted without an upload.
@@ -138,7 +138,7 @@ pub mod counting {
 /// Single rounds of jobs, and the runner.
 pub mod jobs {
     pub use crate::domain::counting::{gone::Round as DeletionRound, versions::round as versions_round};
-    pub use crate::jobs::runner::{Facts, Job, Rest, Runner};
+    pub use crate::jobs::runner::{Job, JobStatus, Pause, Runner};
     pub use crate::jobs::{
         history::round as history_round, reconcile::Repairs, reconcile::once as reconcile, replay::Place, snapshots::Pusher,
     };

@@ -54,11 +54,11 @@ pub struct Change<'c, C = Context> {
 /// Begins a change by this actor. Only the rights in [`crate::domain::access`] may call it, by their own `begin`; the import check holds that.
 pub async fn begin<C: ChangeContext>(context: &C, actor: Actor) -> Result<Change<'_, C>> {
     let db = context.db();
-    Ok(over(context, db.write().await?, actor))
+    Ok(begin_in(context, db.write().await?, actor))
 }
 
 /// Continues as a change in a transaction that is open already, because it locked or counted something first. For the rights as well.
-pub fn over<C: ChangeContext>(context: &C, tx: WriteTx, actor: Actor) -> Change<'_, C> {
+pub fn begin_in<C: ChangeContext>(context: &C, tx: WriteTx, actor: Actor) -> Change<'_, C> {
     Change { context, tx, actor, now: context.now() }
 }
 

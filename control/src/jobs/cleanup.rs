@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::runner::{Job, Rest};
+use super::runner::{Job, Pause};
 use crate::domain::context::Context;
 use crate::domain::counting::{gone, service as counting};
 use crate::domain::credentials::{access_keys, device_cookies};
@@ -56,12 +56,12 @@ impl Cleanup {
 impl Job for Cleanup {
     const NAME: &'static str = "cleanup";
 
-    async fn round(&mut self) -> Result<Rest> {
+    async fn round(&mut self) -> Result<Pause> {
         // A failure of one does not prevent the other.
         let noted = check::note(&self.context.db, &self.context.settings.encryption_keys).await;
         while round(&self.context, &mut self.gone).await? {}
         noted?;
-        Ok(Rest::For(EVERY))
+        Ok(Pause::For(EVERY))
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use shared::ids::DeploymentId;
 use shared::time::{UnixMillis, UtcDay};
 
-use super::runner::{Job, Rest};
+use super::runner::{Job, Pause};
 use crate::domain::context::Context;
 use crate::domain::counting::history::labels::{Counter, Labels};
 use crate::domain::counting::history::repo::{self, OpenDay, Series};
@@ -37,9 +37,9 @@ pub struct History(pub Arc<Context>);
 impl Job for History {
     const NAME: &'static str = "history";
 
-    async fn round(&mut self) -> Result<Rest> {
+    async fn round(&mut self) -> Result<Pause> {
         match round(&self.0).await + versions::round(&self.0).await {
-            0 => Ok(Rest::For(EVERY)),
+            0 => Ok(Pause::For(EVERY)),
             failures => Err(Error::internal(format!("{failures} histories could not be kept"))),
         }
     }

@@ -12,7 +12,7 @@ use shared::keys::DeploymentKey;
 use shared::kv::{KvKey, SnapshotKey};
 use shared::time::UnixMillis;
 
-use super::runner::{Job, Rest};
+use super::runner::{Job, Pause};
 use super::snapshots::Pusher;
 use crate::domain::deployments::snapshots;
 use crate::domain::error::{Error, Result};
@@ -69,18 +69,18 @@ impl Reconcile {
 impl Job for Reconcile {
     const NAME: &'static str = "reconcile";
 
-    async fn round(&mut self) -> Result<Rest> {
+    async fn round(&mut self) -> Result<Pause> {
         let now = self.pusher.app.now();
         // A clock that was set back must not delay the next comparison.
         let is_due = now >= self.next || self.next > now.plus_millis(PERIOD);
         if !is_due || self.pusher.is_silent() {
-            return Ok(Rest::Idle(TICK));
+            return Ok(Pause::Idle(TICK));
         }
         // A comparison lists all of KV, so a failed one is retried later than other jobs' rounds.
         self.next = now.plus_millis(RETRY);
         once(&self.pusher).await.map_err(Error::internal)?;
         self.next = now.plus_millis(PERIOD);
-        Ok(Rest::For(TICK))
+        Ok(Pause::For(TICK))
     }
 }
 

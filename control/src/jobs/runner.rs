@@ -21,7 +21,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A background job that runs as long as the server. After a panic it is recreated, and loses what it kept in memory.
 pub trait Job: Send + 'static {
-    /// Its name, in the log and in [`Runner::facts`].
+    /// Its name, in the log and in [`Runner::statuses`].
     const NAME: &'static str;
 
     /// How long a running round may take once the server stops. By default it is aborted where it waits.
@@ -31,7 +31,7 @@ pub trait Job: Send + 'static {
     const MAX_PAUSE: Duration = Duration::from_mins(1);
 
     /// Runs one round. The runner logs failures, and pauses longer after each further one.
-    fn round(&mut self) -> impl Future<Output = Result<Rest>> + Send;
+    fn round(&mut self) -> impl Future<Output = Result<Pause>> + Send;
 
     /// Completes when a pause should end early.
     fn woken(&mut self) -> impl Future<Output = ()> + Send {
@@ -49,18 +49,18 @@ pub trait Job: Send + 'static {
 
 /// How long a job pauses between two rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
+pub enum Pause {
     /// For this long in any case.
     For(Duration),
     /// For this long, or until it is woken.
     AtMost(Duration),
-    /// For so long in any case: nothing was due. Such a round is neither a success nor a failure.
+    /// For this long in any case: nothing was due. Such a round is neither a success nor a failure.
     Idle(Duration),
 }
 
 /// The status of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct JobStatus {
     /// When a round last succeeded.
     pub last_success: Option<UnixMillis>,
     /// Rounds that have failed or panicked since.
@@ -77,7 +77,7 @@ pub struct Runner {
 impl Runner {
     /// Creates a runner without jobs. All jobs stop when `stopped` turns true.
     pub fn new(clock: Clock, entropy: Entropy, stopped: watch::Receiver<bool>) -> Self {
-        Self { supervisor: Supervisor { clock, entropy, stopped, facts: Arc::default(), failures: 0 }, tasks: JoinSet::new() }
+        Self { supervisor: Supervisor { clock, entropy, stopped, statuses: Arc::default(), failures: 0 }, tasks: JoinSet::new() }
     }
 
     /// Starts a job. `new` creates it, and recreates it after a panic.
@@ -86,8 +86,8 @@ impl Runner {
     }
 
     /// The status of each job.
-    pub fn facts(&self) -> BTreeMap<&'static str, Facts> {
-        self.supervisor.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn statuses(&self) -> BTreeMap<&'static str, JobStatus> {
+        self.supervisor.statuses.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until all jobs have stopped, then runs each job's [`Job::finish`]. Call it when no request is in flight.
@@ -108,7 +108,7 @@ struct Supervisor {
     clock: Clock,
     entropy: Entropy,
     stopped: watch::Receiver<bool>,
-    facts: Arc<Mutex<BTreeMap<&'static str, Facts>>>,
+    statuses: Arc<Mutex<BTreeMap<&'static str, JobStatus>>>,
     failures: u32,
 }
 
@@ -145,29 +145,29 @@ impl Supervisor {
                 round = job.round() => round,
                 () = overdue => return,
             };
-            let rest = match round {
-                Ok(rest @ Rest::Idle(_)) => rest,
-                Ok(rest) => {
+            let pause = match round {
+                Ok(pause @ Pause::Idle(_)) => pause,
+                Ok(pause) => {
                     self.failures = 0;
-                    self.note::<J>(|facts| *facts = Facts { last_success: Some(self.clock.now()), failures: 0 });
-                    rest
+                    self.update_status::<J>(|status| *status = JobStatus { last_success: Some(self.clock.now()), failures: 0 });
+                    pause
                 }
                 Err(error) => {
                     let pause = self.failed::<J>();
                     tracing::warn!(job = J::NAME, failures = self.failures, cause = chain(&error), "a job failed; retrying after a pause");
-                    Rest::For(pause)
+                    Pause::For(pause)
                 }
             };
-            let rested = async {
-                match rest {
-                    Rest::For(pause) | Rest::Idle(pause) => sleep(pause).await,
-                    Rest::AtMost(pause) => drop(timeout(pause, job.woken()).await),
+            let paused = async {
+                match pause {
+                    Pause::For(duration) | Pause::Idle(duration) => sleep(duration).await,
+                    Pause::AtMost(duration) => drop(timeout(duration, job.woken()).await),
                 }
             };
             tokio::select! {
                 biased;
                 _ = self.stopped.wait_for(|stop| *stop) => return,
-                () = rested => {}
+                () = paused => {}
             }
         }
     }
@@ -175,13 +175,13 @@ impl Supervisor {
     /// Records a failure and returns the pause, with jitter, so that jobs that failed for the same reason do not retry together.
     fn failed<J: Job>(&mut self) -> Duration {
         self.failures = self.failures.saturating_add(1);
-        self.note::<J>(|facts| facts.failures = facts.failures.saturating_add(1));
+        self.update_status::<J>(|status| status.failures = status.failures.saturating_add(1));
         let pause = FIRST_PAUSE.saturating_mul(1 << (self.failures - 1).min(6)).min(J::MAX_PAUSE);
         let [jitter] = self.entropy.bytes::<1>().unwrap_or_default();
         pause.mul_f32(0.75 + f32::from(jitter) / 512.0)
     }
 
-    fn note<J: Job>(&self, change: impl FnOnce(&mut Facts)) {
-        change(self.facts.lock().unwrap_or_else(PoisonError::into_inner).entry(J::NAME).or_default());
+    fn update_status<J: Job>(&self, change: impl FnOnce(&mut JobStatus)) {
+        change(self.statuses.lock().unwrap_or_else(PoisonError::into_inner).entry(J::NAME).or_default());
     }
 }

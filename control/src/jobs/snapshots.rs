@@ -1,17 +1,17 @@
-//! Pushes snapshots to Workers KV: claims due rows of the outbox, writes each key's newest state, closes the row.
+//! Pushes snapshots to Workers KV: claims due rows of the outbox, writes each key's newest state, deletes the row.
 //!
 //! **KV ends up with the newest snapshot, however many publishers race.** KV keeps the last write, whatever its version. So the last write to arrive must
-//! be the newest one. For a key whose row is closed this holds, because
-//! 1. a change raises the key's version and opens the row in its own transaction. A row is closed only in a transaction that locks the key and finds the
-//!    version equal to the one just written. A change is either visible there (then the key is written again) or commits afterwards (then it opens a
-//!    row);
-//! 2. only the owner of its lease closes a row, and nobody else claims the row before the lease expires or its owner releases it. So two writes of a key
+//! be the newest one. For a key whose row is deleted this holds, because
+//! 1. a change raises the key's version and enqueues the key in its own transaction. A row is deleted only in a transaction that locks the key and finds the
+//!    version equal to the one just written. A change is either visible there (then the key is written again) or commits afterwards (then it enqueues the
+//!    key again);
+//! 2. only the owner of its lease deletes a row, and nobody else claims the row before the lease expires or its owner releases it. So two writes of a key
 //!    overlap only if a lease expired during a write. A write takes at most half a lease, so this means that its process was stalled;
 //! 3. in that case the stalled publisher finds its lease gone when it resumes. It raises the version once more. If the other publisher is still writing,
-//!    it then finds a version that it has not written; if it had closed the row, the raise opens it again. Either way another write follows that starts
+//!    it then finds a version that it has not written; if it had deleted the row, the raise enqueues the key again. Either way another write follows that starts
 //!    after the stalled write ended. If the lease of that write is lost too, the same applies to it;
 //! 4. a write with an unknown outcome (no answer, lost connection, a 5xx, a process that died with its lease) may still arrive after a later one. So the
-//!    row is `unsettled` for half a minute: it is written again at once, but only a write that starts after that half minute closes it;
+//!    row is `unsettled` for half a minute: it is written again at once, but only a write that starts after that half minute deletes it;
 //! 5. the remaining case is a write that arrives even later, from a process that never resumed. The reconcile job finds its version in KV's metadata
 //!    and schedules another write of the key.
 //!
@@ -30,7 +30,7 @@ use shared::kv::{KvKey, SnapshotKey};
 use shared::time::UnixMillis;
 
 use super::queue::Queue;
-use super::runner::{Job, Rest};
+use super::runner::{Job, Pause};
 use crate::domain::context::Context;
 use crate::domain::deployments::snapshots;
 use crate::domain::error::{Error, Result, chain};
@@ -60,8 +60,8 @@ impl Job for Publish {
     // Well below what the health check reports as lag.
     const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-    async fn round(&mut self) -> Result<Rest> {
-        Ok(if self.0.push_due().await? == 0 { Rest::AtMost(TICK) } else { Rest::For(SPACING) })
+    async fn round(&mut self) -> Result<Pause> {
+        Ok(if self.0.push_due().await? == 0 { Pause::AtMost(TICK) } else { Pause::For(SPACING) })
     }
 
     async fn woken(&mut self) {
@@ -180,17 +180,17 @@ impl Pusher {
         pause
     }
 
-    /// Closes, retries or releases the claimed rows. If this fails, the leases expire, and the writes count as unsettled.
+    /// Deletes, retries or releases the claimed rows. If this fails, the leases expire, and the writes count as unsettled.
     async fn settle(&self, pushes: &[Push], began: UnixMillis, pause: i64) -> Result<()> {
         let mut tx = self.app.db.write().await?;
         let now = self.app.now();
         for Push { lease, outcome, .. } in pushes {
             let delay = delay(lease.attempts).max(pause);
             match outcome {
-                Outcome::Untouched => outbox::free(&mut tx, lease).await?,
-                Outcome::Refused => snapshots::refused(&mut tx, lease, now, delay).await?,
-                Outcome::Lost => snapshots::lost(&mut tx, lease, now, delay).await?,
-                Outcome::Written(version) => drop(snapshots::written(&mut tx, lease, *version, began, now).await?),
+                Outcome::Untouched => outbox::release(&mut tx, lease).await?,
+                Outcome::Refused => snapshots::record_refusal(&mut tx, lease, now, delay).await?,
+                Outcome::Lost => snapshots::record_unknown_outcome(&mut tx, lease, now, delay).await?,
+                Outcome::Written(version) => drop(snapshots::record_success(&mut tx, lease, *version, began, now).await?),
             }
         }
         Ok(tx.commit().await?)

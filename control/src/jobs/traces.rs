@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use shared::ids::AccountId;
 
-use super::runner::{Job, Rest};
+use super::runner::{Job, Pause};
 use crate::domain::access::anonymous::Anonymous;
 use crate::domain::audit;
 use crate::domain::context::Context;
@@ -41,9 +41,9 @@ impl Job for Traces {
     // Failures wait in memory, where there is room for a few thousand.
     const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-    async fn round(&mut self) -> Result<Rest> {
+    async fn round(&mut self) -> Result<Pause> {
         self.0.traces.sum_up(self.0.now());
-        Ok(if round(&self.0).await? { Rest::For(PAUSE) } else { Rest::AtMost(TICK) })
+        Ok(if round(&self.0).await? { Pause::For(PAUSE) } else { Pause::AtMost(TICK) })
     }
 
     async fn woken(&mut self) {

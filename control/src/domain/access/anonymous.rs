@@ -40,6 +40,6 @@ impl Anonymous {
 
     /// Continues as a change in a transaction that has counted the attempt.
     pub fn change_in(self, app: &Context, tx: WriteTx) -> Change<'_> {
-        change::over(app, tx, self.0)
+        change::begin_in(app, tx, self.0)
     }
 }

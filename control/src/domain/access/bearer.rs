@@ -112,12 +112,12 @@ impl SignedIn {
         accounts::repo::hold(&mut tx, &self.account).await?.ok_or(Error::Unauthenticated)?;
         self.recheck_whole(&mut tx, app).await?;
         // Created after the wait for the row, so its time is the time after that wait.
-        Ok(change::over(app, tx, self.actor()))
+        Ok(change::begin_in(app, tx, self.actor()))
     }
 
     /// Continues as a change in a transaction in which [`SignedIn::recheck`] has checked the credential.
     pub fn change_in<'c>(&self, app: &'c Context, tx: WriteTx) -> Change<'c> {
-        change::over(app, tx, self.actor())
+        change::begin_in(app, tx, self.actor())
     }
 
     async fn recheck_whole(&self, tx: &mut ReadTx, app: &Context) -> Result<()> {

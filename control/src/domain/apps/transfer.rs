@@ -54,9 +54,9 @@ pub async fn transfer(app: &Context, grant: &AppGrant<OwnApp>, proof: Result<Opt
     };
     if gives_back {
         // The app was never in the namespace of the account that gives it back.
-        notices::put(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind: Kind::AppReturned(returned) }).await?;
+        notices::enqueue(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind: Kind::AppReturned(returned) }).await?;
     } else {
-        notices::put(&mut tx, app, grant.account(), &Mail { to: sender, kind: Kind::AppGivenAway(given.clone()) }).await?;
+        notices::enqueue(&mut tx, app, grant.account(), &Mail { to: sender, kind: Kind::AppGivenAway(given.clone()) }).await?;
         // The receiver's only name for the app until they accept it.
         let given = Transfer { app: format!("{}:{}", caller.email(), given.app), ..given };
         notice::tell(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind: Kind::AppReceived(given) }).await?;

@@ -188,7 +188,7 @@ async fn issue(
     let mut change = Anonymous::owner(account, from).change_in(app, tx);
     let issued = session::issue(&mut change, app, account, origin, from, &row.device).await?;
     repo::consume(&mut change, &row.id, &issued.id).await?;
-    notice::put(&mut change, (account, &owner.email), from, vec![row.device.label()], Kind::DeviceAuthorized).await?;
+    notice::enqueue(&mut change, (account, &owner.email), from, vec![row.device.label()], Kind::DeviceAuthorized).await?;
     let details = json!({ "authorization": row.id, "credentialOrigin": origin.kind().origin() });
     change.commit(Event::new(Action::AddMachine, &issued.id).with(details)).await?;
     Ok(IssuedToken { id: issued.id, token: issued.token, expires: issued.expires, email: owner.email })
@@ -209,7 +209,7 @@ async fn revoke(mut change: Change<'_>, from: ClientAddress, row: &Authorization
         None => false,
     };
     if let Some((account, owner)) = row.account_id.as_ref().zip(owner).filter(|_| is_revoked) {
-        notice::put(&mut change, (account, &owner.email), from, vec![row.device.label()], Kind::DeviceRevoked).await?;
+        notice::enqueue(&mut change, (account, &owner.email), from, vec![row.device.label()], Kind::DeviceRevoked).await?;
     }
     let revoked = row.credential_id.as_ref().filter(|_| is_revoked);
     end(change, row, json!({ "reason": "replay", "revoked": revoked })).await

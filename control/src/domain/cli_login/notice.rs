@@ -10,7 +10,7 @@ use crate::domain::error::Result;
 use crate::domain::mail::{AuthorizedDeviceNotice, Kind, Mail, notices};
 
 /// Queues a mail to the owner (account and email) about devices, by name.
-pub(crate) async fn put(
+pub(crate) async fn enqueue(
     change: &mut Change<'_>,
     owner: (&AccountId, &str),
     from: ClientAddress,
@@ -19,7 +19,7 @@ pub(crate) async fn put(
 ) -> Result<()> {
     let app = change.context();
     let notice = AuthorizedDeviceNotice { time: app.now(), address: from.0.to_string(), devices };
-    notices::put(change, app, owner.0, &Mail { to: owner.1.to_owned(), kind: kind(notice) }).await
+    notices::enqueue(change, app, owner.0, &Mail { to: owner.1.to_owned(), kind: kind(notice) }).await
 }
 
 /// Queues one mail to the caller's account about those of the revoked credentials that belonged to CLIs. Other credentials are not mentioned.
@@ -28,5 +28,5 @@ pub async fn put_removed(change: &mut Change<'_>, caller: &SignedIn, ended: &[&C
     if devices.is_empty() {
         return Ok(());
     }
-    put(change, (caller.account(), caller.email()), caller.from(), devices, Kind::DeviceRevoked).await
+    enqueue(change, (caller.account(), caller.email()), caller.from(), devices, Kind::DeviceRevoked).await
 }

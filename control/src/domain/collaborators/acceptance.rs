@@ -93,5 +93,5 @@ pub async fn give_back(tx: &mut WriteTx, apps: &[SharedRow], now: UnixMillis) ->
 /// Notifies the sender of a transfer that the account with the email `from` declined it.
 pub async fn tell_sender(tx: &mut WriteTx, app: &Context, row: &SharedRow, from: &str) -> Result<()> {
     let kind = Kind::AppReturned(ReturnedApp { time: app.now(), app: row.name.clone(), from: from.to_owned() });
-    notices::put(tx, app, &row.namespace_id, &Mail { to: row.owner_email.clone(), kind }).await
+    notices::enqueue(tx, app, &row.namespace_id, &Mail { to: row.owner_email.clone(), kind }).await
 }

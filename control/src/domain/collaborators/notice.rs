@@ -15,7 +15,7 @@ const MAILS: Rate = Rate { count: 10, window: 86_400_000 };
 /// Queues a mail to a locked account, unless its limit is reached. Call it after taking all other locks except that of the audit trail, to prevent deadlocks.
 pub async fn tell(tx: &mut WriteTx, app: &Context, account: &AccountId, mail: &Mail) -> Result<()> {
     match limits::acquire(tx, Limit::AppNotices, &Subject::account(account), MAILS, app.now()).await? {
-        Ok(()) => outbox::put(tx, app, mail).await,
+        Ok(()) => outbox::enqueue(tx, app, mail).await,
         Err(_) => Ok(()),
     }
 }

@@ -33,13 +33,13 @@ pub async fn enqueue(tx: &mut WriteTx, key: &DeploymentKey, now: UnixMillis) -> 
 
 async fn raise(tx: &mut WriteTx, key: &str, now: UnixMillis) -> Result<()> {
     let written: Option<UnixMillis> = on!(tx, |conn| sqlx::query_scalar(RAISE).bind(key).bind(now).fetch_optional(conn).await)?;
-    open(tx, key, written.ok_or_else(no_such_key)?, now).await
+    enqueue_row(tx, key, written.ok_or_else(no_such_key)?, now).await
 }
 
 /// Requests another write of the key's newest snapshot, at the same version.
 pub async fn repeat(tx: &mut WriteTx, key: &DeploymentKey, now: UnixMillis) -> Result<()> {
     let written: Option<UnixMillis> = on!(tx, |conn| sqlx::query_scalar(WRITTEN_TIME).bind(key.as_str()).fetch_optional(conn).await)?;
-    open(tx, key.as_str(), written.ok_or_else(no_such_key)?, now).await
+    enqueue_row(tx, key.as_str(), written.ok_or_else(no_such_key)?, now).await
 }
 
 /// Raises the key's version above `seen`, the version in KV, and requests a write. `false` if it is already higher.
@@ -51,7 +51,7 @@ pub async fn raise_above(tx: &mut WriteTx, key: &DeploymentKey, seen: i64, now: 
         .fetch_optional(conn)
         .await)?;
     match written {
-        Some(written) => open(tx, key.as_str(), written, now).await.map(|()| true),
+        Some(written) => enqueue_row(tx, key.as_str(), written, now).await.map(|()| true),
         None => Ok(false),
     }
 }
@@ -60,46 +60,46 @@ fn no_such_key() -> Error {
     Error::internal("snapshot requested for a deployment key without a row")
 }
 
-async fn open(tx: &mut WriteTx, key: &str, written: UnixMillis, now: UnixMillis) -> Result<()> {
+async fn enqueue_row(tx: &mut WriteTx, key: &str, written: UnixMillis, now: UnixMillis) -> Result<()> {
     // Never more than one spacing ahead: after a clock was set back, the key must not wait until the clock has caught up.
     let due = written.plus_millis(WRITE_SPACING).clamp(now, now.plus_millis(WRITE_SPACING));
     Ok(outbox::enqueue(tx, Work { kind: Kind::Snapshot, key, payload: None, due }, now).await?)
 }
 
 /// The write failed for certain: KV has nothing of it. It is retried after `delay` milliseconds.
-pub async fn refused(tx: &mut WriteTx, lease: &Lease, now: UnixMillis, delay: i64) -> sqlx::Result<()> {
-    outbox::back_off(tx, lease, now.plus_millis(delay), UnixMillis(0)).await?;
+pub async fn record_refusal(tx: &mut WriteTx, lease: &Lease, now: UnixMillis, delay: i64) -> sqlx::Result<()> {
+    outbox::retry_later(tx, lease, now.plus_millis(delay), UnixMillis(0)).await?;
     Ok(())
 }
 
 /// The outcome of the write is unknown. It is repeated after `delay` milliseconds, and once more when it must have settled.
-pub async fn lost(tx: &mut WriteTx, lease: &Lease, now: UnixMillis, delay: i64) -> Result<()> {
+pub async fn record_unknown_outcome(tx: &mut WriteTx, lease: &Lease, now: UnixMillis, delay: i64) -> Result<()> {
     let settled = now.plus_millis(SETTLING);
-    if !outbox::back_off(tx, lease, now.plus_millis(delay), settled).await? {
+    if !outbox::retry_later(tx, lease, now.plus_millis(delay), settled).await? {
         raise(tx, &lease.key, now).await?;
         outbox::mark_unsettled(tx, lease, settled).await?;
     }
     Ok(())
 }
 
-/// KV has accepted `version` in a write that began at `began`. Closes the row if that is still the newest version and no older write can follow; else
-/// the key is written once more. Returns whether the row was closed.
-pub async fn written(tx: &mut WriteTx, lease: &Lease, version: i64, began: UnixMillis, now: UnixMillis) -> Result<bool> {
+/// KV has accepted `version` in a write that began at `began`. Deletes the row if that is still the newest version and no older write can follow;
+/// otherwise the key is written once more. Returns whether the row was deleted.
+pub async fn record_success(tx: &mut WriteTx, lease: &Lease, version: i64, began: UnixMillis, now: UnixMillis) -> Result<bool> {
     let newest: i64 = on!(tx, |conn| sqlx::query_scalar(RECORD_WRITE).bind(&lease.key).bind(now).fetch_one(conn).await)?;
     let soonest = now.plus_millis(WRITE_SPACING);
     let is_newest = newest == version;
-    let closes = is_newest && began >= lease.unsettled_until;
-    let is_owner = if closes {
-        outbox::close(tx, lease).await?
+    let deletes = is_newest && began >= lease.unsettled_until;
+    let is_owner = if deletes {
+        outbox::delete(tx, lease).await?
     } else {
         let next = if is_newest { soonest.max(lease.unsettled_until) } else { soonest };
         outbox::requeue(tx, lease, next).await?
     };
     if is_owner {
-        return Ok(closes);
+        return Ok(deletes);
     }
     // The lease expired during the write, which may have reached KV after another publisher's newer one. Raising the version keeps that publisher
-    // from closing the row for a write that this one has overwritten.
+    // from deleting the row for a write that this one has overwritten.
     raise(tx, &lease.key, now).await?;
     Ok(false)
 }

@@ -24,7 +24,7 @@ pub enum Kind {
     Setup,
     /// The keys of recovery codes.
     RecoveryKey,
-    /// Mails that the previous release put into its outbox.
+    /// Mails that the previous release enqueued.
     OldMail,
     /// Queued mails.
     Mail,

@@ -217,5 +217,5 @@ pub async fn remove(app: &Context, caller: &NotApiKey, friendly_name: &str) -> R
 async fn tell(change: &mut Change<'_>, owner: &SignedIn, name: &str, kind: fn(KeyNotice) -> Kind) -> Result<()> {
     let app = change.context();
     let notice = KeyNotice { time: app.now(), address: owner.from().0.to_string(), key: Key::Access, name: name.to_owned() };
-    notices::put(change, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
+    notices::enqueue(change, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
 }

@@ -221,5 +221,5 @@ fn details(key: &ApiKey) -> Result<Value> {
 async fn tell(change: &mut Change<'_>, owner: &LoginSession, key: &ApiKey, kind: fn(KeyNotice) -> Kind) -> Result<()> {
     let app = change.context();
     let notice = KeyNotice { time: app.now(), address: owner.from().0.to_string(), key: Key::Api, name: key.name.clone() };
-    notices::put(change, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
+    notices::enqueue(change, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
 }

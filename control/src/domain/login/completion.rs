@@ -30,6 +30,6 @@ pub async fn by_recovery_code(app: &Context, from: ClientAddress, token: &str, c
     }
     let remaining = recovery::repo::count(attempt.tx(), &account).await?;
     let kind = Kind::RecoveryCodeUsed { time: app.now(), address: from.0.to_string(), remaining };
-    notices::put(attempt.tx(), app, &account, &Mail { to: email, kind }).await?;
+    notices::enqueue(attempt.tx(), app, &account, &Mail { to: email, kind }).await?;
     Ok((attempt.succeed(app, Factor::RecoveryCode).await?, remaining))
 }

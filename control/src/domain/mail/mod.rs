@@ -1,6 +1,6 @@
 //! Emails: their kinds, with the data of each, and the outbox in which they wait.
 //!
-//! A use case puts its mail into the outbox in its own transaction ([`outbox::put`]) and wakes the sender after the commit
+//! A use case enqueues its mail in its own transaction ([`outbox::enqueue`]) and wakes the sender after the commit
 //! ([`crate::infra::wake::Wake`]). So nothing is sent from inside a transaction, and no mail is lost. `notices` limits how many mails of a
 //! kind are sent. Texts and sending are in [`crate::jobs::mail`], the two transports in [`crate::infra::mail`]. Start reading at [`Kind`].
 

@@ -33,13 +33,13 @@ impl Notice {
 }
 
 /// Puts a notice into the outbox, or holds it back for the summary. Lock order: the caller holds the account, or locks nothing of it afterwards.
-pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, mail: &Mail) -> Result<()> {
-    let Some(notice) = Notice::of(&mail.kind) else { return outbox::put(tx, app, mail).await };
+pub async fn enqueue(tx: &mut WriteTx, app: &Context, account: &AccountId, mail: &Mail) -> Result<()> {
+    let Some(notice) = Notice::of(&mail.kind) else { return outbox::enqueue(tx, app, mail).await };
     let now = app.now();
     let sent = Count::lock(tx, Limit::Notices, &Subject::of_kind(account, notice.as_str()), now).await?;
     let Some(seconds) = sent.times().wait(RATE, now) else {
         sent.add(tx, RATE, now).await?;
-        return outbox::put(tx, app, mail).await;
+        return outbox::enqueue(tx, app, mail).await;
     };
     let due = now.plus_millis(i64::try_from(seconds).unwrap_or(0).saturating_mul(1_000));
     tally::add(tx, tally::Kind::Notice(notice), account, 1, now, due).await?;
@@ -48,5 +48,5 @@ pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, mail: &Ma
 
 /// Puts the summary into the outbox.
 pub async fn sum_up(tx: &mut WriteTx, app: &Context, kind: Notice, to: String, tally: Tally) -> Result<()> {
-    outbox::put(tx, app, &Mail { to, kind: Kind::MoreNotices { kind, count: tally.count, since: tally.since } }).await
+    outbox::enqueue(tx, app, &Mail { to, kind: Kind::MoreNotices { kind, count: tally.count, since: tally.since } }).await
 }

@@ -17,15 +17,15 @@ use crate::infra::crypto::seal;
 use crate::infra::db::WriteTx;
 
 /// Counts the mails of this process, so that mails of the same millisecond stay in order.
-static PUT: AtomicU16 = AtomicU16::new(0);
+static ENQUEUED: AtomicU16 = AtomicU16::new(0);
 
-/// Puts a mail into the outbox, in the transaction of the change it is about. Wake the sender after the commit: [`Context::mailer`].
-pub async fn put(tx: &mut WriteTx, app: &Context, mail: &Mail) -> Result<()> {
-    put_at(tx, &app.settings.encryption_keys, &app.entropy, app.now(), mail).await
+/// Enqueues a mail, in the transaction of the change it is about. Wake the sender after the commit: [`Context::mailer`].
+pub async fn enqueue(tx: &mut WriteTx, app: &Context, mail: &Mail) -> Result<()> {
+    enqueue_at(tx, &app.settings.encryption_keys, &app.entropy, app.now(), mail).await
 }
 
 /// The same for commands that run without the service. The mail is sent when the service runs.
-pub async fn put_at(tx: &mut WriteTx, keys: &EncryptionKeys, entropy: &Entropy, now: UnixMillis, mail: &Mail) -> Result<()> {
+pub async fn enqueue_at(tx: &mut WriteTx, keys: &EncryptionKeys, entropy: &Entropy, now: UnixMillis, mail: &Mail) -> Result<()> {
     let id = id(now, entropy.bytes()?);
     let plain = serde_json::to_vec(mail).map_err(Error::internal)?;
     let sealed = seal::seal(keys.first(), entropy, &purpose(id.as_str()), &plain)?;
@@ -34,7 +34,7 @@ pub async fn put_at(tx: &mut WriteTx, keys: &EncryptionKeys, entropy: &Entropy, 
 
 /// An id whose random part begins with the count.
 fn id(now: UnixMillis, mut entropy: [u8; 10]) -> MailId {
-    let [high, low] = PUT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    let [high, low] = ENQUEUED.fetch_add(1, Ordering::Relaxed).to_be_bytes();
     // The version and the variant take six bits of the first three bytes, so the count follows them.
     for (to, from) in entropy.iter_mut().zip([0, 0, 0, high, low]) {
         *to = from;

@@ -200,7 +200,7 @@ impl<'o> Operation<'o> {
     ) -> Result<()> {
         let (entropy, now) = (change.context().entropy(), change.now());
         let mail = Mail { to: self.email.to_string(), kind };
-        outbox::put_at(&mut change, self.keys, entropy, now, &mail).await?;
+        outbox::enqueue_at(&mut change, self.keys, entropy, now, &mail).await?;
         change.commit(Event::new(action, account).with(details)).await
     }
 }

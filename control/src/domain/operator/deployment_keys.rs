@@ -137,7 +137,7 @@ impl KeyOperation<'_> {
             if let Some(owner) = accounts::repo::find(tx, account).await? {
                 let (entropy, now) = (tx.context().entropy(), tx.now());
                 let kind = Kind::DeploymentKeyReleased { time: now, key: self.key.as_str().to_owned() };
-                mails::put_at(tx, self.keys, entropy, now, &Mail { to: owner.email, kind }).await?;
+                mails::enqueue_at(tx, self.keys, entropy, now, &Mail { to: owner.email, kind }).await?;
             }
         }
         if repo::free_key(tx, self.key).await? == 0 {
@@ -151,7 +151,7 @@ impl KeyOperation<'_> {
         let was_taken = key != self.key;
         let (entropy, now) = (tx.context().entropy(), tx.now());
         let notice = NewDeploymentKey { time: now, app: app.to_owned(), deployment: row.name.clone(), was_taken };
-        mails::put_at(tx, self.keys, entropy, now, &Mail { to, kind: Kind::DeploymentKeyChanged(notice) }).await
+        mails::enqueue_at(tx, self.keys, entropy, now, &Mail { to, kind: Kind::DeploymentKeyChanged(notice) }).await
     }
 
     /// The publisher locks keys in this order too.

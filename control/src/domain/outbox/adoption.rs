@@ -5,13 +5,13 @@
 //! **A key can have a row in both tables**, and a process of each release can then write its snapshot at the same time. KV still ends with the newest
 //! snapshot, because the argument in [`crate::jobs::snapshots`] holds for each row separately, and both rows compare with the one version in
 //! `deployment_keys`:
-//! - Every write is made under a row that outlasts it. Only its owner closes a row: after it has seen the write end and found the written version to
-//!   be the newest. If it is, the last write to arrive under this row is the newest; a later change opens a row again. If it is not, this row has the
+//! - Every write is made under a row that outlasts it. Only its owner deletes a row: after it has seen the write end and found the written version to
+//!   be the newest. If it is, the last write to arrive under this row is the newest; a later change enqueues the key again. If it is not, this row has the
 //!   key written again, whatever happens to the other row. So the last write of all to arrive cannot be of an older version.
 //! - A write with an unknown outcome leaves its row open and unsettled, in either table. Moving keeps that: the later of both times applies, and an
 //!   expired lease counts as a write in progress, as it does for a claim.
-//! - A row is never moved onto a leased row. That row's owner uses the `unsettled_until` it has read, and might close the row too soon.
-//! - A process that was paused and finds its row moved raises the version and opens a row in its own table. That row is moved like any other.
+//! - A row is never moved onto a leased row. That row's owner uses the `unsettled_until` it has read, and might delete the row too soon.
+//! - A process that was paused and finds its row moved raises the version and inserts a row into its own table. That row is moved like any other.
 //!
 //! Two rows do not keep one second between two writes of a key. KV rejects the write that comes too soon, and it is retried.
 //!
@@ -30,13 +30,13 @@ const MAILS: &str = "SELECT id FROM mail_outbox WHERE lease_until <= $1 ORDER BY
 const SNAPSHOTS: &str = "SELECT deployment_key FROM snapshot_outbox WHERE lease_until <= $1 AND NOT EXISTS (SELECT 1 FROM outbox o \
     WHERE o.kind = 'snapshot' AND o.key = snapshot_outbox.deployment_key AND o.lease_owner IS NOT NULL) ORDER BY deployment_key LIMIT $2";
 // Each repeats the lease condition: a process of the previous release may have claimed the row first.
-const TAKE_MAIL: &str = "DELETE FROM mail_outbox WHERE id = $1 AND lease_until <= $2 RETURNING sealed, created_time, next_attempt_time, attempts, \
+const DELETE_MAIL: &str = "DELETE FROM mail_outbox WHERE id = $1 AND lease_until <= $2 RETURNING sealed, created_time, next_attempt_time, attempts, \
     CASE WHEN lease_owner IS NULL THEN CAST(0 AS BIGINT) ELSE CAST($3 AS BIGINT) END";
-const TAKE_SNAPSHOT: &str = "DELETE FROM snapshot_outbox WHERE deployment_key = $1 AND lease_until <= $2 \
+const DELETE_SNAPSHOT: &str = "DELETE FROM snapshot_outbox WHERE deployment_key = $1 AND lease_until <= $2 \
     RETURNING CAST(NULL AS BYTEA), created_time, next_attempt_time, attempts, \
     CASE WHEN lease_owner IS NULL THEN unsettled_until ELSE CAST($3 AS BIGINT) END";
 // An open row keeps its due time.
-const PUT: &str = "INSERT INTO outbox (kind, key, payload, created_time, next_attempt_time, attempts, lease_owner, lease_until, unsettled_until) \
+const INSERT: &str = "INSERT INTO outbox (kind, key, payload, created_time, next_attempt_time, attempts, lease_owner, lease_until, unsettled_until) \
     VALUES ($1, $2, $3, $4, $5, $6, NULL, 0, $7) ON CONFLICT (kind, key) DO UPDATE SET \
     created_time = CASE WHEN excluded.created_time < outbox.created_time THEN excluded.created_time ELSE outbox.created_time END, \
     unsettled_until = CASE WHEN excluded.unsettled_until > outbox.unsettled_until THEN excluded.unsettled_until ELSE outbox.unsettled_until END \
@@ -48,18 +48,18 @@ pub const SEALED_MAILS: &str = "SELECT id, sealed FROM mail_outbox \
 pub const MOVE_MAIL: &str = "UPDATE mail_outbox SET sealed = $3 WHERE id = $1 AND sealed = $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[MAILS, SNAPSHOTS, TAKE_MAIL, TAKE_SNAPSHOT, PUT, SEALED_MAILS, MOVE_MAIL];
+pub const SQL: &[&str] = &[MAILS, SNAPSHOTS, DELETE_MAIL, DELETE_SNAPSHOT, INSERT, SEALED_MAILS, MOVE_MAIL];
 
 /// Payload, creation time, due time, failed attempts, and until when it is unsettled.
-type Taken = (Option<Vec<u8>>, UnixMillis, UnixMillis, i64, UnixMillis);
+type DeletedRow = (Option<Vec<u8>>, UnixMillis, UnixMillis, i64, UnixMillis);
 
 /// Moves unleased rows. Returns whether there may be more.
 pub async fn adopt(db: &Db, now: UnixMillis) -> sqlx::Result<bool> {
-    let mails = step(db, now, Kind::Mail, MAILS, TAKE_MAIL).await?;
-    Ok(step(db, now, Kind::Snapshot, SNAPSHOTS, TAKE_SNAPSHOT).await? || mails)
+    let mails = move_batch(db, now, Kind::Mail, MAILS, DELETE_MAIL).await?;
+    Ok(move_batch(db, now, Kind::Snapshot, SNAPSHOTS, DELETE_SNAPSHOT).await? || mails)
 }
 
-async fn step(db: &Db, now: UnixMillis, kind: Kind, list: &'static str, take: &'static str) -> sqlx::Result<bool> {
+async fn move_batch(db: &Db, now: UnixMillis, kind: Kind, list: &'static str, delete: &'static str) -> sqlx::Result<bool> {
     let mut read = db.read().await?;
     let mut keys: Vec<String> = on!(read, |conn| sqlx::query_scalar(list).bind(now).bind(BATCH).fetch_all(conn).await)?;
     drop(read);
@@ -70,9 +70,10 @@ async fn step(db: &Db, now: UnixMillis, kind: Kind, list: &'static str, take: &'
     let settled = now.plus_millis(SETTLING);
     let mut tx = db.write().await?;
     for key in &keys {
-        let taken: Option<Taken> = on!(tx, |conn| sqlx::query_as(take).bind(key).bind(now).bind(settled).fetch_optional(conn).await)?;
-        let Some((payload, created, next, attempts, unsettled)) = taken else { continue };
-        let put = on_write!(tx, |conn| sqlx::query(PUT)
+        let deleted: Option<DeletedRow> =
+            on!(tx, |conn| sqlx::query_as(delete).bind(key).bind(now).bind(settled).fetch_optional(conn).await)?;
+        let Some((payload, created, next, attempts, unsettled)) = deleted else { continue };
+        let inserted = on_write!(tx, |conn| sqlx::query(INSERT)
             .bind(kind.as_str())
             .bind(key)
             .bind(&payload)
@@ -82,7 +83,7 @@ async fn step(db: &Db, now: UnixMillis, kind: Kind, list: &'static str, take: &'
             .bind(unsettled)
             .execute(conn)
             .await)?;
-        if put == 0 {
+        if inserted == 0 {
             // The target row was leased meanwhile. Roll back; the next run retries.
             return Ok(false);
         }

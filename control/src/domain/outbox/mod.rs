@@ -15,25 +15,25 @@ use crate::{on, on_write, stored_text};
 pub const SETTLING: i64 = 30_000;
 
 // A row in back-off keeps its due time: the work would fail again.
-const OPEN: &str = "INSERT INTO outbox (kind, key, payload, created_time, next_attempt_time, attempts, lease_owner, lease_until, unsettled_until) \
+const ENQUEUE: &str = "INSERT INTO outbox (kind, key, payload, created_time, next_attempt_time, attempts, lease_owner, lease_until, unsettled_until) \
     VALUES ($1, $2, $3, $4, $5, 0, NULL, 0, 0) ON CONFLICT (kind, key) DO UPDATE SET next_attempt_time = \
     CASE WHEN outbox.attempts = 0 AND excluded.next_attempt_time < outbox.next_attempt_time \
     THEN excluded.next_attempt_time ELSE outbox.next_attempt_time END";
-const DUE: &str = "SELECT key FROM outbox WHERE kind = $1 AND next_attempt_time <= $2 AND lease_until <= $2 \
+const FIND_DUE: &str = "SELECT key FROM outbox WHERE kind = $1 AND next_attempt_time <= $2 AND lease_until <= $2 \
     ORDER BY next_attempt_time, key LIMIT $3";
-// Repeats the conditions of DUE: another process may have claimed the row. If a lease expired, its owner may still have work in progress.
+// Repeats the conditions of FIND_DUE: another process may have claimed the row. If a lease expired, its owner may still have work in progress.
 const CLAIM: &str = "UPDATE outbox SET lease_owner = $3, lease_until = $4, \
     unsettled_until = CASE WHEN lease_owner IS NULL THEN unsettled_until ELSE $5 END \
     WHERE kind = $1 AND key = $2 AND next_attempt_time <= $6 AND lease_until <= $6 \
     RETURNING kind, key, payload, created_time, attempts, lease_owner AS owner, lease_until AS until, unsettled_until";
-const FREE: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0 WHERE kind = $1 AND key = $2 AND lease_owner = $3";
-const BACK_OFF: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0, attempts = attempts + 1, next_attempt_time = $4, \
+const RELEASE: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0 WHERE kind = $1 AND key = $2 AND lease_owner = $3";
+const RETRY_LATER: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0, attempts = attempts + 1, next_attempt_time = $4, \
     unsettled_until = CASE WHEN unsettled_until < $5 THEN $5 ELSE unsettled_until END WHERE kind = $1 AND key = $2 AND lease_owner = $3";
 const REQUEUE: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0, attempts = 0, next_attempt_time = $4 \
     WHERE kind = $1 AND key = $2 AND lease_owner = $3";
 const MARK_UNSETTLED: &str = "UPDATE outbox SET unsettled_until = $3 WHERE kind = $1 AND key = $2 AND unsettled_until < $3";
-const CLOSE: &str = "DELETE FROM outbox WHERE kind = $1 AND key = $2 AND lease_owner = $3";
-const OLDEST: &str = "SELECT MIN(created_time) FROM outbox WHERE kind = $1";
+const DELETE: &str = "DELETE FROM outbox WHERE kind = $1 AND key = $2 AND lease_owner = $3";
+const FIND_OLDEST: &str = "SELECT MIN(created_time) FROM outbox WHERE kind = $1";
 /// A page of mails, for [`crate::domain::encryption::sealed`].
 pub const MAILS: &str = "SELECT key, payload FROM outbox \
     WHERE kind = 'mail' AND key > $1 AND substr(payload, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY key LIMIT $4";
@@ -41,7 +41,7 @@ pub const MAILS: &str = "SELECT key, payload FROM outbox \
 pub const MOVE_MAIL: &str = "UPDATE outbox SET payload = $3 WHERE kind = 'mail' AND key = $1 AND payload = $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[OPEN, DUE, CLAIM, FREE, BACK_OFF, REQUEUE, MARK_UNSETTLED, CLOSE, OLDEST, MAILS, MOVE_MAIL];
+pub const SQL: &[&str] = &[ENQUEUE, FIND_DUE, CLAIM, RELEASE, RETRY_LATER, REQUEUE, MARK_UNSETTLED, DELETE, FIND_OLDEST, MAILS, MOVE_MAIL];
 
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,17 +68,17 @@ pub struct Work<'w> {
 }
 
 /// Writes the row in the caller's transaction; wake the job after the commit. An open row keeps its age and payload, and is due at the earlier of
-/// both times. Its owner, if any, may be about to close it: a kind that can be enqueued again while open must detect that itself, as
-/// [`crate::domain::deployments::snapshots::written`] does.
+/// both times. Its owner, if any, may be about to delete it: a kind that can be enqueued again while open must detect that itself, as
+/// [`crate::domain::deployments::snapshots::record_success`] does.
 pub async fn enqueue(tx: &mut WriteTx, work: Work<'_>, now: UnixMillis) -> sqlx::Result<()> {
     let Work { kind, key, payload, due } = work;
-    on_write!(tx, |conn| sqlx::query(OPEN).bind(kind.as_str()).bind(key).bind(payload).bind(now).bind(due).execute(conn).await)?;
+    on_write!(tx, |conn| sqlx::query(ENQUEUE).bind(kind.as_str()).bind(key).bind(payload).bind(now).bind(due).execute(conn).await)?;
     Ok(())
 }
 
 /// The creation time of the oldest open row of the kind.
 pub async fn oldest(tx: &mut ReadTx, kind: Kind) -> sqlx::Result<Option<UnixMillis>> {
-    on!(tx, |conn| sqlx::query_scalar(OLDEST).bind(kind.as_str()).fetch_one(conn).await)
+    on!(tx, |conn| sqlx::query_scalar(FIND_OLDEST).bind(kind.as_str()).fetch_one(conn).await)
 }
 
 /// A leased row. Only its owner may work on it until the lease expires.
@@ -102,7 +102,7 @@ pub struct Lease {
 
 /// The keys of at most `limit` rows that are due and not leased, longest due first.
 pub async fn due(tx: &mut ReadTx, kind: Kind, now: UnixMillis, limit: i64) -> sqlx::Result<Vec<String>> {
-    on!(tx, |conn| sqlx::query_scalar(DUE).bind(kind.as_str()).bind(now).bind(limit).fetch_all(conn).await)
+    on!(tx, |conn| sqlx::query_scalar(FIND_DUE).bind(kind.as_str()).bind(now).bind(limit).fetch_all(conn).await)
 }
 
 /// Leases to `owner` until `until` those of `keys` that are still due, in key order.
@@ -132,24 +132,24 @@ pub async fn claim(
 }
 
 /// Releases a lease whose work was not started.
-pub async fn free(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<()> {
+pub async fn release(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<()> {
     let Lease { kind, key, owner, .. } = lease;
-    on_write!(tx, |conn| sqlx::query(FREE).bind(kind.as_str()).bind(key).bind(owner).execute(conn).await)?;
+    on_write!(tx, |conn| sqlx::query(RELEASE).bind(kind.as_str()).bind(key).bind(owner).execute(conn).await)?;
     Ok(())
 }
 
 /// Deletes a row whose work is done or given up. `false` if the lease was lost and another process owns the row.
-pub async fn close(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<bool> {
+pub async fn delete(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<bool> {
     let Lease { kind, key, owner, .. } = lease;
-    let closed = on_write!(tx, |conn| sqlx::query(CLOSE).bind(kind.as_str()).bind(key).bind(owner).execute(conn).await)?;
-    Ok(closed == 1)
+    let deleted = on_write!(tx, |conn| sqlx::query(DELETE).bind(kind.as_str()).bind(key).bind(owner).execute(conn).await)?;
+    Ok(deleted == 1)
 }
 
 /// Counts a failure and releases the row, to be retried at `next`. Until `unsettled` the attempt may still take effect. `false` if the lease was
 /// lost.
-pub async fn back_off(tx: &mut WriteTx, lease: &Lease, next: UnixMillis, unsettled: UnixMillis) -> sqlx::Result<bool> {
+pub async fn retry_later(tx: &mut WriteTx, lease: &Lease, next: UnixMillis, unsettled: UnixMillis) -> sqlx::Result<bool> {
     let Lease { kind, key, owner, .. } = lease;
-    let changed = on_write!(tx, |conn| sqlx::query(BACK_OFF)
+    let changed = on_write!(tx, |conn| sqlx::query(RETRY_LATER)
         .bind(kind.as_str())
         .bind(key)
         .bind(owner)

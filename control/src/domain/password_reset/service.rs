@@ -52,7 +52,7 @@ pub async fn forgot(
     let mut change = Anonymous::at(from).begin(app).await?;
     let now = change.now();
     if limits::acquire(&mut change, Limit::ResetMails, &Subject::email(&email), rates.reset_mails, now).await?.is_ok() {
-        mail::outbox::put(&mut change, app, &Mail { to: email.into(), kind: Kind::ForgotPassword }).await?;
+        mail::outbox::enqueue(&mut change, app, &Mail { to: email.into(), kind: Kind::ForgotPassword }).await?;
     }
     change.commit(event).await
 }
@@ -68,7 +68,7 @@ pub(crate) async fn answer(tx: &mut WriteTx, app: &Context, email: &str, asked: 
     let (token, lifetime) = (PlainToken::mailed(&app.entropy)?, app.settings.limits.unauthenticated.reset_token);
     repo::insert(tx, &token.hash(), &account, app.now().plus_millis(lifetime)).await?;
     let kind = Kind::ResetPassword { link: mail::reset_password_link(&app.settings, token.reveal()), lifetime };
-    mail::outbox::put(tx, app, &Mail { to: email.to_owned(), kind }).await
+    mail::outbox::enqueue(tx, app, &Mail { to: email.to_owned(), kind }).await
 }
 
 /// Replaces the password. Ends all sessions and CLI credentials, closes the other resets, clears the failed logins, revokes keys if requested, and
@@ -118,7 +118,7 @@ pub async fn reset(app: &Context, from: ClientAddress, reset: Reset) -> Result<N
     };
     accounts::repo::restart_factors(&mut change, &account).await?;
     let notice = NewPassword { revoked_keys, ..end_old_password(&mut change, &account, None, from, now).await? };
-    mail::notices::put(&mut change, app, &account, &Mail { to: row.email, kind: Kind::PasswordReset(notice.clone()) }).await?;
+    mail::notices::enqueue(&mut change, app, &account, &Mail { to: row.email, kind: Kind::PasswordReset(notice.clone()) }).await?;
     let mut event = Event::new(Action::ResetPassword, &account);
     if let Some(revoked) = revoked_keys {
         event = event.with(json!({ "revokedKeys": revoked }));

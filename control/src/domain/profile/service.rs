@@ -91,7 +91,7 @@ pub async fn update(app: &Context, caller: &DashboardSession, AccountChange { na
         }
         let notice = end_old_password(&mut change, caller.account(), Some(caller.credential()), caller.from(), now).await?;
         let mail = Mail { to: caller.email().to_owned(), kind: Kind::PasswordChanged(notice) };
-        notices::put(&mut change, app, caller.account(), &mail).await?;
+        notices::enqueue(&mut change, app, caller.account(), &mail).await?;
     }
     if let Some(name) = &name {
         repo::rename(&mut change, caller.account(), name).await?;
@@ -130,7 +130,7 @@ pub async fn delete(app: &Context, caller: &DashboardSession, password: &str, pr
         return Err(changed_meanwhile());
     }
     let kind = Kind::AccountDeleted { time: change.now(), address: caller.from().0.to_string() };
-    outbox::put(&mut change, app, &Mail { to: caller.email().to_owned(), kind }).await?;
+    outbox::enqueue(&mut change, app, &Mail { to: caller.email().to_owned(), kind }).await?;
     change.commit(Event::new(Action::DeleteAccount, caller.account())).await
 }
 

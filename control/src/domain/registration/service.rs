@@ -82,7 +82,7 @@ pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) 
     repo::insert(&mut change, &row).await?;
     if budget.has_mail(app, now) {
         let kind = if is_decoy { Kind::AlreadyRegistered } else { verification(app, &token, now, from.0.to_string()) };
-        mail::outbox::put(&mut change, app, &Mail { to: email.into(), kind }).await?;
+        mail::outbox::enqueue(&mut change, app, &Mail { to: email.into(), kind }).await?;
         budget.take(&mut change, app, now).await?;
     } else {
         budget.leave(&mut change).await?;
@@ -120,7 +120,7 @@ pub async fn resend(app: &Context, from: ClientAddress, email: Result<Email, Inv
         Some(Renewed { created_time, created_by, .. }) => Some(verification(app, &token, created_time, created_by)),
     };
     if let Some(kind) = kind {
-        mail::outbox::put(&mut change, app, &Mail { to: email.into(), kind }).await?;
+        mail::outbox::enqueue(&mut change, app, &Mail { to: email.into(), kind }).await?;
         budget.take(&mut change, app, now).await?;
     } else {
         budget.leave(&mut change).await?;

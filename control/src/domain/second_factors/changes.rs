@@ -73,5 +73,5 @@ async fn notify(
     };
     let notice = FactorNotice { time: change.now(), address: stepped_up.from().0.to_string(), factor: what, name };
     let app = change.context();
-    notices::put(change, app, stepped_up.account(), &Mail { to: stepped_up.email().to_owned(), kind: kind(notice) }).await
+    notices::enqueue(change, app, stepped_up.account(), &Mail { to: stepped_up.email().to_owned(), kind: kind(notice) }).await
 }

@@ -1,6 +1,6 @@
 //! Security warnings to account owners by mail: at most one a day of each kind. [`networks`] remembers the networks that an account signed in from.
 //!
-//! Most warnings are recorded in memory by [`crate::domain::traces::warn`] and sent by [`crate::jobs::traces`]. Start reading at [`put`].
+//! Most warnings are recorded in memory by [`crate::domain::traces::warn`] and sent by [`crate::jobs::traces`]. Start reading at [`enqueue`].
 
 pub mod networks;
 
@@ -40,12 +40,12 @@ fn kind(warning: Warning, circumstances: Circumstances) -> Kind {
 }
 
 /// Puts the mail into the outbox, unless one of this kind was sent within a day. The limit's row is locked after the `accounts` row.
-pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, warning: Warning, from: ClientAddress) -> Result<()> {
+pub async fn enqueue(tx: &mut WriteTx, app: &Context, account: &AccountId, warning: Warning, from: ClientAddress) -> Result<()> {
     let Some(row) = accounts::repo::find(tx, account).await? else { return Ok(()) };
     let (now, subject) = (app.now(), Subject::of_kind(account, name(warning)));
     if limits::acquire(tx, Limit::Warnings, &subject, RATE, now).await?.is_ok() {
         let kind = kind(warning, Circumstances { time: now, address: from.0.to_string() });
-        outbox::put(tx, app, &Mail { to: row.email, kind }).await?;
+        outbox::enqueue(tx, app, &Mail { to: row.email, kind }).await?;
     }
     Ok(())
 }
@@ -53,7 +53,7 @@ pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, warning: 
 /// The same in its own transaction.
 pub(crate) async fn send(app: &Context, warned: &Warned) -> Result<()> {
     let mut tx = app.db.write().await?;
-    put(&mut tx, app, &warned.account, warned.warning, warned.from).await?;
+    enqueue(&mut tx, app, &warned.account, warned.warning, warned.from).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())

@@ -48,5 +48,5 @@ pub async fn note(tx: &mut WriteTx, app: &Context, account: &AccountId, from: Cl
     if is_known || has_device || is_first {
         return Ok(());
     }
-    super::put(tx, app, account, Warning::NewNetwork, from).await
+    super::enqueue(tx, app, account, Warning::NewNetwork, from).await
 }

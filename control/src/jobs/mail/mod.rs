@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::queue::Queue;
-use super::runner::{Job, Rest};
+use super::runner::{Job, Pause};
 use crate::domain::context::Context;
 use crate::domain::error::{Result, chain};
 use crate::domain::mail::{Kind, outbox as mails};
@@ -101,7 +101,7 @@ impl Job for Mails {
     const GRACE: Duration = GRACE;
     const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-    async fn round(&mut self) -> Result<Rest> {
+    async fn round(&mut self) -> Result<Pause> {
         // Removes finished tasks. One that panicked keeps its lease; the mail is retried when that expires.
         while self.under_way.try_join_next().is_some() {}
         while self.under_way.len() < MAX_CONCURRENT
@@ -109,7 +109,7 @@ impl Job for Mails {
         {
             self.under_way.spawn(deliver(Arc::clone(&self.sender), lease, self.stopped.clone()));
         }
-        Ok(Rest::AtMost(TICK))
+        Ok(Pause::AtMost(TICK))
     }
 
     async fn woken(&mut self) {
@@ -187,7 +187,7 @@ impl Sender {
     async fn answer(&self, lease: &Lease, email: &str) -> Result<()> {
         let mut tx = self.app.db.write().await?;
         // False if another sender took over the lease; then that one does this.
-        if outbox::close(&mut tx, lease).await? {
+        if outbox::delete(&mut tx, lease).await? {
             reset::service::answer(&mut tx, &self.app, email, lease.created_time).await?;
         }
         tx.commit().await?;
@@ -201,9 +201,9 @@ impl Sender {
         let mut tx = self.app.db.write().await?;
         match outcome {
             Err(Failure::Transient(_)) if !is_old => {
-                outbox::back_off(&mut tx, lease, now.plus_millis(delay(lease.attempts)), UnixMillis(0)).await?;
+                outbox::retry_later(&mut tx, lease, now.plus_millis(delay(lease.attempts)), UnixMillis(0)).await?;
             }
-            _ => drop(outbox::close(&mut tx, lease).await?),
+            _ => drop(outbox::delete(&mut tx, lease).await?),
         }
         tx.commit().await?;
         match outcome {

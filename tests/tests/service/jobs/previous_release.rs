@@ -34,7 +34,7 @@ async fn leave(tx: &mut WriteTx, key: &str, lease_until: Option<UnixMillis>) {
 async fn leave_mails(app: &TestApp, tx: &mut WriteTx, mails: &[(&str, Option<UnixMillis>)]) {
     for (address, lease_until) in mails {
         let mail = Mail { to: (*address).to_owned(), kind: Kind::AlreadyRegistered };
-        mail::put(tx, &app.state(), &mail).await.unwrap();
+        mail::enqueue(tx, &app.state(), &mail).await.unwrap();
         let newest = "SELECT MAX(key) FROM outbox WHERE kind = 'mail'";
         let key: String = on!(tx, |conn| sqlx::query_scalar(newest).fetch_one(conn).await).unwrap();
         leave(tx, &key, *lease_until).await;

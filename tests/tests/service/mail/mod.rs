@@ -12,7 +12,7 @@ use tests::AppState;
 /// Queues a mail like a use case does: in a transaction, waking the sender after the commit.
 pub(crate) async fn send(app: &AppState, to: &str, kind: Kind) {
     let mut tx = app.db.write().await.unwrap();
-    mail::put(&mut tx, app, &Mail { to: to.to_owned(), kind }).await.unwrap();
+    mail::enqueue(&mut tx, app, &Mail { to: to.to_owned(), kind }).await.unwrap();
     tx.commit().await.unwrap();
     app.mailer.wake();
 }

@@ -14,7 +14,7 @@ async fn a_queued_mail_is_encrypted_in_the_database() {
     let app = TestApp::spawn().await;
     let state = app.state();
     let mut tx = state.db.write().await.unwrap();
-    mail::put(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
+    mail::enqueue(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
     let sealed: Vec<u8> =
         on!(tx, |conn| sqlx::query_scalar("SELECT payload FROM outbox WHERE kind = 'mail'").fetch_one(conn).await).unwrap();
     for part in ["ada@example.com", "token-1", "VerifyEmail"] {
@@ -27,7 +27,7 @@ async fn a_rolled_back_transaction_sends_no_mail() {
     let app = TestApp::spawn().await;
     let state = app.state();
     let mut tx = state.db.write().await.unwrap();
-    mail::put(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
+    mail::enqueue(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
     drop(tx);
     send(&state, "ada@example.com", Kind::AlreadyRegistered).await;
     let subjects: Vec<String> = app.mails_to("ada@example.com").await.into_iter().map(|mail| mail.subject).collect();
@@ -39,7 +39,7 @@ async fn a_leased_mail_is_not_sent_by_others_until_the_lease_expires() {
     let app = TestApp::spawn().await;
     let state = app.state();
     let mut tx = state.db.write().await.unwrap();
-    mail::put(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
+    mail::enqueue(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
     let until = app.clock.now().plus_millis(HOUR);
     let lease = "UPDATE outbox SET lease_owner = 'another', lease_until = $1";
     tests::on_write!(tx, |conn| sqlx::query(lease).bind(until).execute(conn).await).unwrap();

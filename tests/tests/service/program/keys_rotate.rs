@@ -158,7 +158,7 @@ async fn any_number_of_rows_is_reencrypted() {
     let mut tx = state.db.write().await.unwrap();
     for number in 0..MANY {
         let mail = Mail { to: format!("{number}@example.com"), kind: Kind::AlreadyRegistered };
-        mail::put(&mut tx, &state, &mail).await.unwrap();
+        mail::enqueue(&mut tx, &state, &mail).await.unwrap();
     }
     // So that none is sent.
     let later = "UPDATE outbox SET next_attempt_time = next_attempt_time + 3600000";

@@ -38,7 +38,7 @@ pub async fn ask_pending(app: &Context, from: ClientAddress, token: &str) -> Res
     }
     let started = ceremony::start_authentication(&app.relying_party, &passkeys)?;
     let mut tx = app.db.write().await?;
-    challenge::put(&mut tx, app, Holder::Pending(&login.id, &login.account_id), &started.state).await.map_err(|error| match error {
+    challenge::store(&mut tx, app, Holder::Pending(&login.id, &login.account_id), &started.state).await.map_err(|error| match error {
         // The login was completed or expired meanwhile.
         Error::Unauthenticated => pending::service::WRONG,
         error => error,
@@ -66,7 +66,7 @@ pub async fn ask_anybody(app: &Context, from: ClientAddress) -> Result<Passwordl
     let challenge_id = challenge::new_id(app)?;
     let started = ceremony::start_authentication(&app.relying_party, &[])?;
     let mut tx = app.db.write().await?;
-    challenge::put(&mut tx, app, Holder::Anonymous(&challenge_id), &started.state).await?;
+    challenge::store(&mut tx, app, Holder::Anonymous(&challenge_id), &started.state).await?;
     tx.commit().await?;
     Ok(PasswordlessChallenge { challenge_id, options: started.options })
 }

@@ -79,7 +79,7 @@ fn is_id(text: &str) -> bool {
 
 /// Stores the state to verify a response with, in place of the previous one for the same purpose and holder. Errors: 401 if the holder has ended
 /// meanwhile.
-pub async fn put(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, state: &[u8]) -> Result<()> {
+pub async fn store(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, state: &[u8]) -> Result<()> {
     let id = match holder {
         Holder::Anonymous(id) => id.to_owned(),
         _ => new_id(app)?,

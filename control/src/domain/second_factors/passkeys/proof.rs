@@ -27,7 +27,7 @@ pub async fn ask_for_step_up(app: &Context, caller: &DashboardSession) -> Result
     }
     let started = ceremony::start_authentication(&app.relying_party, &passkeys)?;
     let mut change = caller.begin(app).await?;
-    challenge::put(&mut change, app, Holder::StepUp(caller.credential(), caller.account()), &started.state).await?;
+    challenge::store(&mut change, app, Holder::StepUp(caller.credential(), caller.account()), &started.state).await?;
     change.commit_bookkeeping().await?;
     Ok(started.options)
 }

@@ -72,7 +72,7 @@ pub async fn ask(app: &Context, caller: &DashboardSession) -> Result<Options> {
     let owner = Owner { account: caller.account(), email: caller.email() };
     let started = ceremony::start_registration(&app.relying_party, owner, &existing)?;
     let mut change = caller.begin(app).await?;
-    challenge::put(&mut change, app, Holder::Registration(caller.credential(), caller.account()), &started.state).await?;
+    challenge::store(&mut change, app, Holder::Registration(caller.credential(), caller.account()), &started.state).await?;
     change.commit_bookkeeping().await?;
     Ok(started.options)
 }

@@ -79,7 +79,7 @@ pub async fn regenerate(app: &Context, caller: &LoginSession, proof: Option<&Pro
     }
     let codes = replace(&mut change, stepped_up.account()).await?;
     let kind = Kind::RecoveryCodesReplaced { time: change.now(), address: caller.from().0.to_string() };
-    notices::put(&mut change, app, stepped_up.account(), &Mail { to: stepped_up.email().to_owned(), kind }).await?;
+    notices::enqueue(&mut change, app, stepped_up.account(), &Mail { to: stepped_up.email().to_owned(), kind }).await?;
     change.commit(Event::new(Action::ReplaceRecoveryCodes, caller.account())).await?;
     Ok(codes)
 }
