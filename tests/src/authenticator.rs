@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::database::entropy;
-use crate::lie::Lie;
+use crate::forgery::Forgery;
 
 const PRESENT: u8 = 0x01;
 const VERIFIED: u8 = 0x04;
@@ -91,8 +91,8 @@ impl Authenticator {
     }
 
     /// The same with a forgery.
-    pub fn register_but(&mut self, options: &Value, lie: &Lie) -> Value {
-        self.make(options, Some(lie))
+    pub fn register_but(&mut self, options: &Value, forgery: &Forgery) -> Value {
+        self.make(options, Some(forgery))
     }
 
     /// Asserts the newest passkey allowed by these options.
@@ -101,15 +101,15 @@ impl Authenticator {
     }
 
     /// The same with a forgery.
-    pub fn assert_but(&mut self, options: &Value, lie: &Lie) -> Value {
-        self.sign(options, Some(lie))
+    pub fn assert_but(&mut self, options: &Value, forgery: &Forgery) -> Value {
+        self.sign(options, Some(forgery))
     }
 
     fn newest(&self) -> &Passkey {
         self.passkeys.last().expect("an authenticator with a passkey")
     }
 
-    fn make(&mut self, options: &Value, lie: Option<&Lie>) -> Value {
+    fn make(&mut self, options: &Value, forgery: Option<&Forgery>) -> Value {
         let rp_id = text(&options["rp"]["id"]);
         self.check_rp_id(&rp_id);
         assert!(!self.is_excluded(options), "the options exclude an existing passkey: {options}");
@@ -125,17 +125,17 @@ impl Authenticator {
         let passkey = Passkey { id: [entropy(), entropy()].concat(), rp_id, user, key, counter };
         let mut claims = self.claims("webauthn.create", options, &passkey);
         claims.flags |= ATTESTED;
-        tell(&mut claims, lie);
-        let id = match lie {
-            Some(Lie::Credential(id)) => URL_SAFE_NO_PAD.decode(id).expect("an id in base64url"),
+        forge(&mut claims, forgery);
+        let id = match forgery {
+            Some(Forgery::Credential(id)) => URL_SAFE_NO_PAD.decode(id).expect("an id in base64url"),
             _ => passkey.id.clone(),
         };
         let mut data = claims.data();
         data.extend([0; 16]);
         data.extend(u16::try_from(id.len()).expect("a short id").to_be_bytes());
         data.extend(&id);
-        data.extend(cose_key(&passkey.key, lie));
-        if lie == Some(&Lie::Cut) {
+        data.extend(cose_key(&passkey.key, forgery));
+        if forgery == Some(&Forgery::Cut) {
             data.pop();
         }
         let response = json!({
@@ -147,7 +147,7 @@ impl Authenticator {
         credential(&id, &response)
     }
 
-    fn sign(&mut self, options: &Value, lie: Option<&Lie>) -> Value {
+    fn sign(&mut self, options: &Value, forgery: Option<&Forgery>) -> Value {
         let rp_id = text(&options["rpId"]);
         self.check_rp_id(&rp_id);
         assert_eq!(text(&options["userVerification"]), "required", "{options}");
@@ -159,21 +159,21 @@ impl Authenticator {
         }
         let passkey = &self.passkeys[place];
         let mut claims = self.claims("webauthn.get", options, passkey);
-        tell(&mut claims, lie);
+        forge(&mut claims, forgery);
         let (mut data, client_data) = (claims.data(), claims.client_data());
-        if lie == Some(&Lie::Cut) {
+        if forgery == Some(&Forgery::Cut) {
             data.pop();
         }
         let other = new_key();
-        let key = if lie == Some(&Lie::OtherKey) { &other } else { &passkey.key };
+        let key = if forgery == Some(&Forgery::OtherKey) { &other } else { &passkey.key };
         let mut signature = signature(key, &[&data[..], &Sha256::digest(&client_data)[..]].concat());
-        if lie == Some(&Lie::FlippedBit) {
+        if forgery == Some(&Forgery::FlippedBit) {
             // The last byte belongs to the number s, so that the encoding stays valid.
             *signature.last_mut().expect("a signature") ^= 1;
         }
-        let (id, user) = match lie {
-            Some(Lie::Credential(id)) => (URL_SAFE_NO_PAD.decode(id).expect("an id in base64url"), passkey.user.clone()),
-            Some(Lie::User(user)) => (passkey.id.clone(), URL_SAFE_NO_PAD.decode(user).expect("a user in base64url")),
+        let (id, user) = match forgery {
+            Some(Forgery::Credential(id)) => (URL_SAFE_NO_PAD.decode(id).expect("an id in base64url"), passkey.user.clone()),
+            Some(Forgery::User(user)) => (passkey.id.clone(), URL_SAFE_NO_PAD.decode(user).expect("a user in base64url")),
             _ => (passkey.id.clone(), passkey.user.clone()),
         };
         let mut response = json!({
@@ -181,7 +181,7 @@ impl Authenticator {
             "authenticatorData": URL_SAFE_NO_PAD.encode(&data),
             "signature": URL_SAFE_NO_PAD.encode(&signature),
         });
-        if lie != Some(&Lie::NoUser) {
+        if forgery != Some(&Forgery::NoUser) {
             response["userHandle"] = URL_SAFE_NO_PAD.encode(&user).into();
         }
         credential(&id, &response)
@@ -226,21 +226,21 @@ impl Claims<'_> {
     }
 }
 
-fn tell(claims: &mut Claims<'_>, lie: Option<&Lie>) {
-    match lie {
-        Some(Lie::Origin(origin)) => claims.origin = origin,
-        Some(Lie::CrossOrigin) => claims.is_cross_origin = true,
-        Some(Lie::TopOrigin(origin)) => claims.top_origin = Some(origin),
-        Some(Lie::RpId(rp_id)) => claims.rp_id = rp_id,
-        Some(Lie::Challenge(challenge)) => claims.challenge.clone_from(challenge),
-        Some(Lie::OtherCeremony) => {
+fn forge(claims: &mut Claims<'_>, forgery: Option<&Forgery>) {
+    match forgery {
+        Some(Forgery::Origin(origin)) => claims.origin = origin,
+        Some(Forgery::CrossOrigin) => claims.is_cross_origin = true,
+        Some(Forgery::TopOrigin(origin)) => claims.top_origin = Some(origin),
+        Some(Forgery::RpId(rp_id)) => claims.rp_id = rp_id,
+        Some(Forgery::Challenge(challenge)) => claims.challenge.clone_from(challenge),
+        Some(Forgery::OtherCeremony) => {
             claims.ceremony = if claims.ceremony == "webauthn.get" { "webauthn.create" } else { "webauthn.get" };
         }
-        Some(Lie::NotVerified) => claims.flags &= !VERIFIED,
-        Some(Lie::NotPresent) => claims.flags &= !PRESENT,
-        Some(Lie::Counter(counter)) => claims.counter = *counter,
-        Some(Lie::ImpossibleBackup) => claims.flags = (claims.flags & !ELIGIBLE) | BACKED_UP,
-        Some(Lie::OtherEligibility) => claims.flags = (claims.flags ^ ELIGIBLE) & !BACKED_UP,
+        Some(Forgery::NotVerified) => claims.flags &= !VERIFIED,
+        Some(Forgery::NotPresent) => claims.flags &= !PRESENT,
+        Some(Forgery::Counter(counter)) => claims.counter = *counter,
+        Some(Forgery::ImpossibleBackup) => claims.flags = (claims.flags & !ELIGIBLE) | BACKED_UP,
+        Some(Forgery::OtherEligibility) => claims.flags = (claims.flags ^ ELIGIBLE) & !BACKED_UP,
         _ => {}
     }
 }
@@ -267,12 +267,12 @@ fn signature(key: &[u8], message: &[u8]) -> Vec<u8> {
 }
 
 /// The COSE public key (RFC 9053, section 7.1.1) in CBOR: `{1: 2, 3: -7, -1: 1, -2: x, -3: y}`.
-fn cose_key(key: &[u8], lie: Option<&Lie>) -> Vec<u8> {
+fn cose_key(key: &[u8], forgery: Option<&Forgery>) -> Vec<u8> {
     let pair = key_pair(key);
     // 0x04, x, y.
     let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
-    let algorithm = match lie {
-        Some(Lie::Algorithm(algorithm)) => *algorithm,
+    let algorithm = match forgery {
+        Some(Forgery::Algorithm(algorithm)) => *algorithm,
         _ => -7,
     };
     assert!((-24..0).contains(&algorithm), "one CBOR byte");

@@ -22,9 +22,9 @@ pub mod database;
 pub mod edge;
 pub mod elsewhere;
 pub mod fido2;
+pub mod forgery;
 pub mod inside;
 pub mod kv;
-pub mod lie;
 pub mod load;
 pub mod logged;
 pub mod mailbox;
@@ -60,7 +60,7 @@ pub use control::testing::{
     AppState, ClientAddress, Clock, Config, Db, Device, Dialect, Entropy, Error, RateLimit, ReadTx, Refusal, Result, SessionOrigin,
     TestClock, Thing, WriteTx, chain, encode_segment, on, on_write,
 };
-pub use lie::Lie;
+pub use forgery::Forgery;
 pub use mailbox::ReceivedMail;
 pub use reader::Reader;
 pub use second_factors::Holder;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control::testing::counting::{Changes, Client, Epochs, Event, Flag, OTHER, Sighting, Stamp};
+use control::testing::counting::{Changes, Client, ClientReport, Epochs, Event, Flag, OTHER, Stamp};
 use shared::ids::DeploymentId;
 use shared::keys::Label;
 use shared::report::{self, Report};
@@ -17,7 +17,7 @@ fn deployment(key: &str) -> DeploymentId {
     DeploymentId::v7(UnixMillis(1), [number; 10])
 }
 
-fn sighting(report: &Report) -> Option<Sighting> {
+fn client_report(report: &Report) -> Option<ClientReport> {
     let release = |label: &Label, flag| (label.number() <= LABELS).then_some(Event::Release { label: *label, flag });
     let event = match &report.report.event {
         report::Event::Binary { app_version } => {
@@ -30,7 +30,7 @@ fn sighting(report: &Report) -> Option<Sighting> {
     };
     let key = report.report.deployment_key.as_str();
     let stamp = Stamp { received: report.received, report: report.id.clone() };
-    KEYS.contains(&key).then(|| Sighting { stamp, deployment: deployment(key), epoch: 0, event })
+    KEYS.contains(&key).then(|| ClientReport { stamp, deployment: deployment(key), epoch: 0, event })
 }
 
 #[test]
@@ -46,15 +46,15 @@ fn counters_are_a_function_of_the_set_of_reports() {
             let mut total = Table::new();
             for batch in random.deliveries(&reports, 40) {
                 let mut changes = Changes::default();
-                let mut by_client: BTreeMap<_, Vec<Sighting>> = BTreeMap::new();
+                let mut by_client: BTreeMap<_, Vec<ClientReport>> = BTreeMap::new();
                 for report in &batch {
                     let who = (app_of(report.report.deployment_key.as_str()), report.report.client_id.clone());
-                    by_client.entry(who).or_default().extend(sighting(report));
+                    by_client.entry(who).or_default().extend(client_report(report));
                 }
-                for (who, sightings) in by_client {
+                for (who, reports) in by_client {
                     let client = clients.entry((who.0.to_owned(), who.1)).or_default();
                     let before = client.clone();
-                    assert_eq!(client.count(&sightings, &epochs, &mut changes), *client != before);
+                    assert_eq!(client.count(&reports, &epochs, &mut changes), *client != before);
                 }
                 for (place, change) in changes.0 {
                     let key = KEYS.iter().find(|key| deployment(key) == place.deployment).unwrap();

@@ -26,7 +26,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
     /// Starts a request with a code.
     pub(super) async fn ask(&self, cli: &Client) -> Value {
         let said = json!({
-            "deviceName": self.words.machine, "clientName": "updraft", "clientVersion": "1.2.3", "clientPlatform": "linux x64",
+            "deviceName": self.words.device_name, "clientName": "updraft", "clientVersion": "1.2.3", "clientPlatform": "linux x64",
         });
         cli.post("/v1/auth/cli/device", said).await.assert(201)
     }
@@ -67,7 +67,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         {
             let said = json!({
                 "codeChallenge": CHALLENGE, "codeChallengeMethod": "S256", "redirectUri": format!("{terminal}/callback"), "state": "x",
-                "deviceName": self.words.machine, "clientName": "updraft", "clientVersion": "1.2.3", "clientPlatform": "linux x64",
+                "deviceName": self.words.device_name, "clientName": "updraft", "clientVersion": "1.2.3", "clientPlatform": "linux x64",
             });
             let request = cli.post("/v1/auth/cli/authorizations", said).await.assert(201);
             self.page("cli-request-browser", &page_of(&request), REQUEST).await;

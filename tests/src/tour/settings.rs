@@ -46,7 +46,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         holder.session.post("/v1/api-keys", json!({ "name": words.api_key, "scopes": ["read"] })).await.assert(201);
         let device = Device {
             id: None,
-            name: Some(words.machine.clone()),
+            name: Some(words.device_name.clone()),
             client_name: Some("updraft".to_owned()),
             client_version: Some("1.2.3".to_owned()),
             client_platform: Some("linux x64".to_owned()),

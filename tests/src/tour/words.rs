@@ -21,7 +21,7 @@ pub struct Words {
     /// That user's passkey.
     pub(super) passkey: String,
     /// That user's device.
-    pub(super) machine: String,
+    pub(super) device_name: String,
     /// A CLI's hostname.
     pub(super) hostname: String,
     /// An app.
@@ -39,7 +39,7 @@ impl Words {
             other_key: "build / server".to_owned(),
             api_key: "old pipeline".to_owned(),
             passkey: "Laptop".to_owned(),
-            machine: "Ada's laptop".to_owned(),
+            device_name: "Ada's laptop".to_owned(),
             hostname: "old laptop".to_owned(),
             app: "demo".to_owned(),
         }
@@ -56,7 +56,7 @@ impl Words {
             other_key: of("m", 110),
             api_key: of("Pipeline", 110),
             passkey: of("Passkey", 100),
-            machine: of("machine", LABEL),
+            device_name: of("machine", LABEL),
             hostname: of("hostname", LABEL),
             app: of("Application", 255),
         }

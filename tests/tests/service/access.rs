@@ -2,7 +2,7 @@
 //! writes exactly one audit row.
 
 mod audit_row_fails;
-mod ended_meanwhile;
+mod revoked_during_request;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -99,9 +99,9 @@ actions! {
     /// A CLI's request was canceled, because of a wrong proof or a second use of its code.
     EndCliAuthorization = "cli_authorization.end" of "cli_authorization";
     /// A CLI received its credential.
-    AddMachine = "machine.add" of "machine";
+    AuthorizeDevice = "machine.add" of "machine";
     /// An authorized device was revoked.
-    RemoveMachine = "machine.remove" of "machine";
+    RevokeDevice = "machine.remove" of "machine";
     /// An access key was created.
     CreateAccessKey = "access_key.create" of "access_key";
     /// An access key was renamed or its expiry date changed.

@@ -26,7 +26,7 @@ pub async fn remove(app: &Context, caller: &LoginSession, id: &AccessKeyId) -> R
         return Err(UNKNOWN);
     }
     notice::put_removed(&mut change, caller, &[&device]).await?;
-    change.commit(Event::new(Action::RemoveMachine, id)).await
+    change.commit(Event::new(Action::RevokeDevice, id)).await
 }
 
 fn is_authorized_device(app: &Context, found: &Credential) -> bool {

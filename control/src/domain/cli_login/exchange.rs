@@ -190,7 +190,7 @@ async fn issue(
     repo::consume(&mut change, &row.id, &issued.id).await?;
     notice::enqueue(&mut change, (account, &owner.email), from, vec![row.device.label()], Kind::DeviceAuthorized).await?;
     let details = json!({ "authorization": row.id, "credentialOrigin": origin.kind().origin() });
-    change.commit(Event::new(Action::AddMachine, &issued.id).with(details)).await?;
+    change.commit(Event::new(Action::AuthorizeDevice, &issued.id).with(details)).await?;
     Ok(IssuedToken { id: issued.id, token: issued.token, expires: issued.expires, email: owner.email })
 }
 

@@ -77,7 +77,7 @@ impl Event {
 
 /// A report with a client ID, about an existing deployment and, unless it is about a binary, an existing release.
 #[derive(Clone, Debug)]
-pub struct Sighting {
+pub struct ClientReport {
     /// Its place in the order of reports.
     pub stamp: Stamp,
     /// The deployment.
@@ -105,22 +105,22 @@ pub struct Client {
 impl Client {
     /// Applies reports in any order, and adds their effect on the counters to `changes`. `epochs` contains every existing deployment of the reports, the
     /// place and the flags. Returns whether the row changed.
-    pub fn count(&mut self, sightings: &[Sighting], epochs: &Epochs, changes: &mut Changes) -> bool {
+    pub fn count(&mut self, reports: &[ClientReport], epochs: &Epochs, changes: &mut Changes) -> bool {
         let mut altered = false;
-        for sighting in sightings {
-            if let Event::Release { label, flag } = &sighting.event
-                && self.flags.raise(&sighting.deployment, sighting.epoch, *label, *flag)
+        for report in reports {
+            if let Event::Release { label, flag } = &report.event
+                && self.flags.raise(&report.deployment, report.epoch, *label, *flag)
             {
-                changes.at(&sighting.deployment, sighting.epoch, label.to_string()).raise(*flag);
+                changes.at(&report.deployment, report.epoch, label.to_string()).raise(*flag);
                 altered = true;
             }
         }
-        let moves = sightings.iter().filter_map(|sighting| Some((&sighting.stamp, sighting, sighting.event.bucket()?)));
-        if let Some((stamp, sighting, bucket)) = moves.max_by(|left, right| left.0.cmp(right.0))
+        let moves = reports.iter().filter_map(|report| Some((&report.stamp, report, report.event.bucket()?)));
+        if let Some((stamp, report, bucket)) = moves.max_by(|left, right| left.0.cmp(right.0))
             && self.newest.as_ref().is_none_or(|newest| newest < stamp)
         {
-            self.move_to(Place { deployment: sighting.deployment.clone(), epoch: sighting.epoch, bucket }, epochs, changes);
-            self.waiting = sighting.event.waiting();
+            self.move_to(Place { deployment: report.deployment.clone(), epoch: report.epoch, bucket }, epochs, changes);
+            self.waiting = report.event.waiting();
             self.newest = Some(stamp.clone());
             altered = true;
         }

@@ -13,7 +13,7 @@ use shared::time::UnixMillis;
 use super::buckets::{self, Buckets};
 use super::flags::Flag;
 use super::repo::{self, ClientKey, DeploymentRow};
-use super::rules::{Changes, Epochs, Event, Place, Sighting, Stamp};
+use super::rules::{Changes, ClientReport, Epochs, Event, Place, Stamp};
 use super::{Outcome, ReportStatus};
 use crate::domain::counting::counters as metrics;
 use crate::infra::db::{Db, WriteTx};
@@ -106,8 +106,8 @@ async fn count(tx: &mut WriteTx, max_named: usize, reports: &[Report], now: Unix
     count_anonymous(tx, &anonymous, now, &mut changes).await?;
     let binaries = identified.iter().filter_map(|item| item.binary()).collect();
     let buckets = buckets::find(tx, &binaries, max_named, &mut changes).await?;
-    let sightings = sightings(&identified, &buckets);
-    let mut clients = repo::lock_clients(tx, sightings.keys()).await?;
+    let by_client = reports_by_client(&identified, &buckets);
+    let mut clients = repo::lock_clients(tx, by_client.keys()).await?;
 
     // Read after locking the devices' rows, so that no place can have a newer epoch than the one read here.
     let counted: BTreeMap<&DeploymentId, i64> =
@@ -123,9 +123,9 @@ async fn count(tx: &mut WriteTx, max_named: usize, reports: &[Report], now: Unix
     }
 
     let mut rows = Vec::with_capacity(clients.len());
-    for (key, sightings) in sightings {
+    for (key, reports) in by_client {
         let mut client = clients.remove(&key).unwrap_or_default();
-        if client.count(&sightings, &epochs, &mut changes) {
+        if client.count(&reports, &epochs, &mut changes) {
             rows.push((key, client));
         }
     }
@@ -184,8 +184,8 @@ async fn count_anonymous(tx: &mut WriteTx, reports: &[&Countable<'_>], now: Unix
 }
 
 /// The contents of the reports, by device, in the order in which the rows are locked.
-fn sightings(reports: &[&Countable<'_>], buckets: &Buckets) -> BTreeMap<ClientKey, Vec<Sighting>> {
-    let mut sightings: BTreeMap<ClientKey, Vec<Sighting>> = BTreeMap::new();
+fn reports_by_client(reports: &[&Countable<'_>], buckets: &Buckets) -> BTreeMap<ClientKey, Vec<ClientReport>> {
+    let mut by_client: BTreeMap<ClientKey, Vec<ClientReport>> = BTreeMap::new();
     for item in reports {
         let Some(client) = &item.report.report.client_id else { continue };
         let event = match (item.release(), item.binary()) {
@@ -193,14 +193,14 @@ fn sightings(reports: &[&Countable<'_>], buckets: &Buckets) -> BTreeMap<ClientKe
             (None, Some(place)) => buckets.of(&place),
             (None, None) => continue,
         };
-        sightings.entry(ClientKey { app: item.deployment.app_id.clone(), client: client.digest() }).or_default().push(Sighting {
+        by_client.entry(ClientKey { app: item.deployment.app_id.clone(), client: client.digest() }).or_default().push(ClientReport {
             stamp: Stamp { received: item.report.received, report: item.report.id.clone() },
             deployment: item.deployment.id.clone(),
             epoch: item.deployment.counting_epoch,
             event,
         });
     }
-    sightings
+    by_client
 }
 
 impl Countable<'_> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tests::people::PASSWORD;
 use tests::reader::{Form, Page};
 use tests::second_factors::ORIGIN;
-use tests::{Answer, Authenticator, Lie, Reader, TestApp};
+use tests::{Answer, Authenticator, Forgery, Reader, TestApp};
 
 use crate::dashboard::escaping::{ATTEMPTS, stays_text};
 use crate::dashboard::factors::codes;
@@ -79,11 +79,11 @@ async fn a_passkey_is_added_renamed_and_removed() {
         .shows("This turns off two-factor authentication.");
     is_sound(&page.answer);
     reader.send(&page.form()).await.has_status(403).shows("Confirm this change with two-factor authentication");
-    let lie = {
+    let forgery = {
         let options = options(&mut reader, &page.form(), "/dashboard/security/step-up/options").await;
-        authenticator.assert_but(&options, &Lie::OtherKey).to_string()
+        authenticator.assert_but(&options, &Forgery::OtherKey).to_string()
     };
-    reader.send(&page.form().with(&[("stepUp", &lie)])).await.has_status(403).shows("The passkey was not accepted.");
+    reader.send(&page.form().with(&[("stepUp", &forgery)])).await.has_status(403).shows("The passkey was not accepted.");
     for nonsense in ["x", "[]", "{}", "{\"id\":1}"] {
         reader.send(&page.form().with(&[("stepUp", nonsense)])).await.has_status(403).shows("The passkey was not accepted.");
     }
@@ -149,8 +149,8 @@ async fn a_passkey_alone_signs_in() {
     let form = page.form_to("/dashboard/sign-in/passkey");
     let asked = ask(&mut reader, &form, "/dashboard/sign-in/passkey/options").await.assert(200);
     let id = asked["challengeId"].as_str().unwrap().to_owned();
-    let lie = authenticator.clone().assert_but(&asked["options"], &Lie::FlippedBit).to_string();
-    let refused = reader.send(&form.clone().with(&[("challengeId", &id), ("response", &lie)])).await.has_status(401);
+    let forgery = authenticator.clone().assert_but(&asked["options"], &Forgery::FlippedBit).to_string();
+    let refused = reader.send(&form.clone().with(&[("challengeId", &id), ("response", &forgery)])).await.has_status(401);
     let refused = refused.shows("The passkey was not accepted").shows("role=\"alert\" tabindex=\"-1\" autofocus>");
     is_sound(&refused.answer);
     // Reloading the URL leads to the page with the form.
@@ -184,8 +184,8 @@ async fn a_passkey_completes_a_sign_in_with_a_password() {
     is_sound(&page.answer);
     let form = page.form_to("/dashboard/sign-in/second-factor/passkey");
     let asked = options(&mut reader, &form, "/dashboard/sign-in/second-factor/options").await;
-    let lie = authenticator.clone().assert_but(&asked, &Lie::OtherKey).to_string();
-    let refused = reader.send(&form.with(&[("response", &lie)])).await.has_status(401).shows("The passkey was not accepted");
+    let forgery = authenticator.clone().assert_but(&asked, &Forgery::OtherKey).to_string();
+    let refused = reader.send(&form.with(&[("response", &forgery)])).await.has_status(401).shows("The passkey was not accepted");
     is_sound(&refused.answer);
     let page = reader.open(&refused.path).await.has_status(200).shows("Two-factor authentication");
     assert_eq!(page.path, "/dashboard/sign-in/second-factor?next=%2Fdashboard%2Fsecurity");

@@ -13,7 +13,7 @@ async fn ada() -> (TestApp, Reader) {
     (app, reader)
 }
 
-async fn machine(app: &TestApp, name: &str) -> Client {
+async fn authorize_device(app: &TestApp, name: &str) -> Client {
     let device = Device { name: Some(name.to_owned()), client_name: Some("updraft".to_owned()), ..Device::default() };
     app.open_session_of("ada", SessionOrigin::CliDevice, "198.51.100.9", &device).await
 }
@@ -41,14 +41,14 @@ async fn another_session_is_revoked_and_signed_out() {
 async fn all_other_sessions_are_revoked_and_devices_stay() {
     let (app, mut reader) = ada().await;
     let mut others = [app.signed_in_reader("ada").await, app.signed_in_reader("ada").await];
-    let machine = machine(&app, "Ada's laptop").await;
+    let device = authorize_device(&app, "Ada's laptop").await;
     let page = reader.open("/dashboard/sessions").await;
     let form = page.form_to("/dashboard/sessions/end-others");
     reader.send(&form).await.is_at("/dashboard/sessions").shows("2 other sessions were revoked.");
     for other in &mut others {
         other.open("/dashboard").await.is_at("/dashboard/sign-in");
     }
-    machine.get("/v1/authenticated").await.assert(200);
+    device.get("/v1/authenticated").await.assert(200);
     reader.send(&form).await.shows("There were no other sessions.");
 }
 
@@ -69,14 +69,14 @@ async fn sessions_that_revoking_all_others_would_not_revoke_do_not_offer_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_is_listed_by_its_name_and_revoked() {
     let (app, mut reader) = ada().await;
-    let laptop = machine(&app, "Ada's laptop").await;
+    let laptop = authorize_device(&app, "Ada's laptop").await;
     let page = reader.open("/dashboard/sessions").await.has_status(200).shows("198.51.100.9");
     assert!(unescape(&page.html()).contains("Ada's laptop (updraft)"), "{}", page.html());
     let page = reader.send(&ends(&page)[0]).await.is_at("/dashboard/sessions");
     assert!(unescape(&page.html()).contains("Ada's laptop (updraft) was signed out."), "{}", page.html());
     laptop.get("/v1/authenticated").await.refused(401);
     for attempt in ATTEMPTS {
-        machine(&app, attempt).await;
+        authorize_device(&app, attempt).await;
         stays_text(&reader.open("/dashboard/sessions").await.html(), attempt);
     }
 }

@@ -1,12 +1,12 @@
 //! Counting, case by case: how reports become the displayed metrics, for every kind of client and order of arrival.
 
+mod active_release;
 mod anonymous;
 mod binary_versions;
-mod one_client_step_by_step;
+mod device_moves;
 mod order;
 mod replay_command;
 mod unreadable_rows;
-mod where_a_client_is;
 
 use serde_json::{Value, json};
 use shared::ids::ReportId;

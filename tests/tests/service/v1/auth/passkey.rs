@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use tests::second_factors::ORIGIN;
-use tests::{Answer, Authenticator, Client, Lie, Options, TestApp};
+use tests::{Answer, Authenticator, Client, Forgery, Options, TestApp};
 
-use crate::v1::mfa::{MINUTE, lies, limited, members};
+use crate::v1::mfa::{MINUTE, forgeries, limited, members};
 
 /// An issued challenge, and its purpose.
 struct DayRange {
@@ -102,25 +102,25 @@ async fn every_forged_response_is_refused() {
     let bob = app.with_passkey("bob").await;
     sign_in(&app, &mut ada.authenticator).await.assert(200);
     let more = vec![
-        Lie::FlippedBit,
-        Lie::OtherKey,
-        Lie::Counter(1),
-        Lie::Counter(0),
-        Lie::Credential(bob.authenticator.id()),
-        Lie::Credential("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".to_owned()),
-        Lie::Credential(String::new()),
-        Lie::User(bob.authenticator.user()),
-        Lie::User("AAAA".to_owned()),
-        Lie::NoUser,
-        Lie::OtherEligibility,
+        Forgery::FlippedBit,
+        Forgery::OtherKey,
+        Forgery::Counter(1),
+        Forgery::Counter(0),
+        Forgery::Credential(bob.authenticator.id()),
+        Forgery::Credential("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".to_owned()),
+        Forgery::Credential(String::new()),
+        Forgery::User(bob.authenticator.user()),
+        Forgery::User("AAAA".to_owned()),
+        Forgery::NoUser,
+        Forgery::OtherEligibility,
     ];
-    for lie in [lies(), more].concat() {
+    for forgery in [forgeries(), more].concat() {
         let asked = DayRange::new(&app).await;
-        let answer = asked.verify(&ada.authenticator.assert_but(&asked.options, &lie)).await;
-        assert_eq!(answer.status, 401, "{lie:?}: {}", answer.text());
+        let answer = asked.verify(&ada.authenticator.assert_but(&asked.options, &forgery)).await;
+        assert_eq!(answer.status, 401, "{forgery:?}: {}", answer.text());
         answer.refused_with(401, None);
         let answer = asked.verify(&ada.authenticator.assert(&asked.options)).await;
-        assert_eq!(answer.status, 401, "the challenge was used, {lie:?}: {}", answer.text());
+        assert_eq!(answer.status, 401, "the challenge was used, {forgery:?}: {}", answer.text());
     }
     sign_in(&app, &mut ada.authenticator).await.assert(200);
 }

@@ -4,7 +4,7 @@
 use serde_json::json;
 use tests::fido2::Fido2;
 use tests::second_factors::ORIGIN;
-use tests::{Lie, TestApp};
+use tests::{Forgery, TestApp};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_fido2_client_works_with_our_server() {
@@ -65,25 +65,25 @@ async fn the_fido2_server_refuses_the_same_forgeries() {
     let mut fido2 = Fido2::start(ORIGIN);
     let mut ada = app.without_factor("ada").await;
     let both = [
-        Lie::Origin("https://evil.example.com"),
-        Lie::RpId("evil.example.com"),
-        Lie::Challenge("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".to_owned()),
-        Lie::OtherCeremony,
-        Lie::NotVerified,
-        Lie::NotPresent,
+        Forgery::Origin("https://evil.example.com"),
+        Forgery::RpId("evil.example.com"),
+        Forgery::Challenge("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".to_owned()),
+        Forgery::OtherCeremony,
+        Forgery::NotVerified,
+        Forgery::NotPresent,
     ];
     let options = ada.registration_options().await;
-    for lie in &both {
-        let response = ada.authenticator.clone().register_but(&options, lie);
-        assert!(fido2.registered(&options, &response).await["refused"].is_string(), "{lie:?}");
+    for forgery in &both {
+        let response = ada.authenticator.clone().register_but(&options, forgery);
+        assert!(fido2.registered(&options, &response).await["refused"].is_string(), "{forgery:?}");
     }
     let response = ada.authenticator.register(&options);
     let credential = fido2.registered(&options, &response).await["credential"].clone();
     ada.session.post("/v1/mfa/passkeys/register/verify", json!({ "response": response })).await.assert(200);
     let options = ada.step_up_options().await;
-    for lie in both.iter().chain(&[Lie::FlippedBit, Lie::OtherKey]) {
-        let response = ada.authenticator.assert_but(&options, lie);
-        assert!(fido2.asserted(&options, &response, &credential).await["refused"].is_string(), "{lie:?}");
+    for forgery in both.iter().chain(&[Forgery::FlippedBit, Forgery::OtherKey]) {
+        let response = ada.authenticator.assert_but(&options, forgery);
+        assert!(fido2.asserted(&options, &response, &credential).await["refused"].is_string(), "{forgery:?}");
     }
     let response = ada.authenticator.assert(&options);
     assert_eq!(fido2.asserted(&options, &response, &credential).await["flags"], 0x05);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
 use tests::second_factors::ORIGIN;
-use tests::{Answer, Authenticator, Holder, Lie, Options, TestApp};
+use tests::{Answer, Authenticator, Forgery, Holder, Options, TestApp};
 
 use crate::v1::mfa::{MINUTE, limited, needs_step_up};
 
@@ -15,12 +15,12 @@ async fn fail(app: &TestApp, ada: &mut Holder, number: usize) -> Answer {
         2 => {
             let pending = app.pend("ada").await;
             let options = pending.options().await.assert(200)["options"].clone();
-            pending.verify(&ada.authenticator.assert_but(&options, &Lie::FlippedBit)).await
+            pending.verify(&ada.authenticator.assert_but(&options, &Forgery::FlippedBit)).await
         }
         3 => ada.session.post("/v1/mfa/recovery-codes", json!({ "stepUp": { "type": "totp", "code": ada.wrong_code() } })).await,
         _ => {
             let options = ada.step_up_options().await;
-            let response = ada.authenticator.assert_but(&options, &Lie::FlippedBit);
+            let response = ada.authenticator.assert_but(&options, &Forgery::FlippedBit);
             ada.session.delete_with("/v1/mfa/totp", json!({ "stepUp": { "type": "passkey", "response": response } })).await
         }
     }

@@ -4,16 +4,16 @@ use serde_json::json;
 use tests::people::{PASSWORD, login};
 use tests::program::Serving;
 use tests::second_factors::Pending;
-use tests::{Answer, Authenticator, Client, Holder, Lie, TestApp};
+use tests::{Answer, Authenticator, Client, Forgery, Holder, TestApp};
 
 async fn pend(client: &Client, holder: &Holder) -> Pending {
     Pending::read(client.clone(), &client.post("/v1/auth/login", login(&holder.email(), PASSWORD)).await)
 }
 
-async fn sign_in(client: &Client, authenticator: &mut Authenticator, lie: Option<&Lie>) -> Answer {
+async fn sign_in(client: &Client, authenticator: &mut Authenticator, forgery: Option<&Forgery>) -> Answer {
     let asked = client.post("/v1/auth/passkey/options", json!({})).await.assert(200);
-    let response = match lie {
-        Some(lie) => authenticator.assert_but(&asked["options"], lie),
+    let response = match forgery {
+        Some(forgery) => authenticator.assert_but(&asked["options"], forgery),
         None => authenticator.assert(&asked["options"]),
     };
     client.post("/v1/auth/passkey/verify", json!({ "challengeId": asked["challengeId"], "response": response })).await
@@ -34,8 +34,8 @@ async fn a_decreasing_counter_is_logged_and_secrets_are_not_at_any_level() {
     let client = Client::new(&program.base, None);
     let counts = pend(&client, &ada).await;
     counts.passkey(&mut stolen).await.refused(401);
-    sign_in(&client, &mut stolen.clone(), Some(&Lie::Counter(1))).await.refused(401);
-    sign_in(&client, &mut ada.authenticator, Some(&Lie::FlippedBit)).await.refused(401);
+    sign_in(&client, &mut stolen.clone(), Some(&Forgery::Counter(1))).await.refused(401);
+    sign_in(&client, &mut ada.authenticator, Some(&Forgery::FlippedBit)).await.refused(401);
     let session = sign_in(&client, &mut ada.authenticator, None).await.assert(200)["accessKey"].as_str().unwrap().to_owned();
     let recovered = pend(&client, &ada).await;
     recovered.recovery(&ada.codes[0]).await.assert(200);

@@ -2,19 +2,19 @@
 
 mod cleanup;
 mod concurrent_uses;
-mod ended_meanwhile;
 mod fido2;
 mod limits;
 mod logged;
 mod notices;
 mod passkeys;
 mod recovery_codes;
+mod revoked_during_request;
 mod step_up;
 mod totp;
 mod turned_on_and_off;
 
 use serde_json::Value;
-use tests::{Answer, Lie};
+use tests::{Answer, Forgery};
 
 const SECOND: i64 = 1_000;
 pub(crate) const MINUTE: i64 = 60 * SECOND;
@@ -50,26 +50,26 @@ pub(crate) fn limited(answer: &Answer) -> u64 {
 }
 
 /// Every forgery that both registration and assertion must detect.
-pub(crate) fn lies() -> Vec<Lie> {
+pub(crate) fn forgeries() -> Vec<Forgery> {
     vec![
-        Lie::Origin("https://evil.example.com"),
-        Lie::Origin("http://updraft.example.com"),
-        Lie::Origin("https://updraft.example.com:8443"),
-        Lie::Origin("https://sub.updraft.example.com"),
-        Lie::Origin("https://example.com"),
-        Lie::Origin("https://updraft.example.com.evil.example"),
-        Lie::CrossOrigin,
-        Lie::TopOrigin("https://evil.example.com"),
-        Lie::TopOrigin(tests::second_factors::ORIGIN),
-        Lie::RpId("evil.example.com"),
-        Lie::RpId("example.com"),
-        Lie::RpId("sub.updraft.example.com"),
-        Lie::Challenge("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".to_owned()),
-        Lie::Challenge(String::new()),
-        Lie::OtherCeremony,
-        Lie::NotVerified,
-        Lie::NotPresent,
-        Lie::ImpossibleBackup,
-        Lie::Cut,
+        Forgery::Origin("https://evil.example.com"),
+        Forgery::Origin("http://updraft.example.com"),
+        Forgery::Origin("https://updraft.example.com:8443"),
+        Forgery::Origin("https://sub.updraft.example.com"),
+        Forgery::Origin("https://example.com"),
+        Forgery::Origin("https://updraft.example.com.evil.example"),
+        Forgery::CrossOrigin,
+        Forgery::TopOrigin("https://evil.example.com"),
+        Forgery::TopOrigin(tests::second_factors::ORIGIN),
+        Forgery::RpId("evil.example.com"),
+        Forgery::RpId("example.com"),
+        Forgery::RpId("sub.updraft.example.com"),
+        Forgery::Challenge("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".to_owned()),
+        Forgery::Challenge(String::new()),
+        Forgery::OtherCeremony,
+        Forgery::NotVerified,
+        Forgery::NotPresent,
+        Forgery::ImpossibleBackup,
+        Forgery::Cut,
     ]
 }

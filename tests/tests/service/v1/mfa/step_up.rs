@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
-use tests::{Answer, Client, Holder, Lie, Options, SessionOrigin, TestApp};
+use tests::{Answer, Client, Forgery, Holder, Options, SessionOrigin, TestApp};
 
-use crate::v1::mfa::{MINUTE, lies, members, needs_step_up};
+use crate::v1::mfa::{MINUTE, forgeries, members, needs_step_up};
 
 const OTHER: &str = "quite another passphrase of hers";
 
@@ -63,7 +63,7 @@ async fn guarded_changes_require_a_proof() {
     let (app, mut ada) = with_ada().await;
     let before = (ada.mfa().await, ada.passkeys().await);
     let options = ada.step_up_options().await;
-    let unverified = ada.authenticator.assert_but(&options, &Lie::NotVerified);
+    let unverified = ada.authenticator.assert_but(&options, &Forgery::NotVerified);
     let proofs = [
         Value::Null,
         json!({ "type": "totp", "code": ada.wrong_code() }),
@@ -102,11 +102,13 @@ async fn either_factor_is_accepted_as_proof() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_forged_response_is_refused() {
     let (_app, mut ada) = with_ada().await;
-    for lie in [lies(), vec![Lie::FlippedBit, Lie::OtherKey, Lie::Counter(0), Lie::User("AAAA".to_owned())]].concat() {
+    for forgery in
+        [forgeries(), vec![Forgery::FlippedBit, Forgery::OtherKey, Forgery::Counter(0), Forgery::User("AAAA".to_owned())]].concat()
+    {
         let options = ada.step_up_options().await;
-        let response = ada.authenticator.assert_but(&options, &lie);
+        let response = ada.authenticator.assert_but(&options, &forgery);
         let answer = ask(&ada, &ada.session, "codes", json!({ "type": "passkey", "response": response })).await;
-        assert_eq!(answer.status, 403, "{lie:?}: {}", answer.text());
+        assert_eq!(answer.status, 403, "{forgery:?}: {}", answer.text());
         needs_step_up(&answer);
         let response = ada.authenticator.assert(&options);
         needs_step_up(&ask(&ada, &ada.session, "codes", json!({ "type": "passkey", "response": response })).await);

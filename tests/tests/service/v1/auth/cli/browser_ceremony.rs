@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tests::SessionOrigin::Dashboard;
 
 use super::participants::{
-    Ceremony, ProofKey, REDIRECT, Way, ada, ada_with, approve, deny, exchange, is_in, machines, many, members, on_redirect, read, refused,
-    signed_in, start, status,
+    Ceremony, CliFlow, ProofKey, REDIRECT, ada, ada_with, approve, authorized_devices, deny, exchange, is_in, many, members, on_redirect,
+    read, refused, signed_in, start, status,
 };
 use super::{DAY, MINUTE};
 
@@ -18,7 +18,7 @@ async fn a_cli_is_authorized_through_the_browser() {
         "state": "xyz",
     });
     let begun = app.clock.now().0;
-    let mut ceremony = Ceremony::begin_with(Way::Browser, &cli, &told).await;
+    let mut ceremony = Ceremony::begin_with(CliFlow::Browser, &cli, &told).await;
     let id = ceremony.id().to_owned();
     assert_eq!(uuid::Uuid::parse_str(&id).unwrap().get_version_num(), 4, "it cannot be guessed from its time");
     let page = format!("{}/dashboard/cli/authorize/{id}", app.base);
@@ -39,7 +39,7 @@ async fn a_cli_is_authorized_through_the_browser() {
     let code = on_redirect(&approved, "code").unwrap();
     assert!(code.len() == 43 && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)), "256 bits");
     assert_eq!(approved["redirectUri"], format!("{REDIRECT}?code={code}&state=xyz"));
-    assert_eq!(machines(&dashboard).await, Vec::<Value>::new(), "the approval alone signs nobody in");
+    assert_eq!(authorized_devices(&dashboard).await, Vec::<Value>::new(), "the approval alone signs nobody in");
     assert_eq!(status(&dashboard, &id).await, "approved");
 
     app.clock.advance(1_000);
@@ -57,16 +57,16 @@ async fn a_cli_is_authorized_through_the_browser() {
         })
     );
 
-    let machine = signed_in(&cli, &answer);
-    assert_eq!(machine.get("/v1/account").await.assert(200)["account"]["email"], "ada@example.com");
-    machine.create_app("demo").await;
+    let device = signed_in(&cli, &answer);
+    assert_eq!(device.get("/v1/account").await.assert(200)["account"]["email"], "ada@example.com");
+    device.create_app("demo").await;
     let listed = json!({
         "credentialId": credential, "deviceId": "5d3c", "deviceName": "Ada's laptop", "clientName": "updraft", "clientVersion": "1.2.3",
         "clientPlatform": "linux x64", "credentialOrigin": "cli_browser", "createdBy": "203.0.113.7", "createdTime": now,
         "lastUsedTime": now, "expires": now + 90 * DAY, "isCurrent": true,
     });
-    assert_eq!(machines(&machine).await, [listed]);
-    let key = machine.get(&format!("/v1/access-keys/CLI-{}", credential.as_str().unwrap())).await.assert(200)["accessKey"].clone();
+    assert_eq!(authorized_devices(&device).await, [listed]);
+    let key = device.get(&format!("/v1/access-keys/CLI-{}", credential.as_str().unwrap())).await.assert(200)["accessKey"].clone();
     assert_eq!((&key["isSession"], &key["credentialOrigin"], &key["deviceId"]), (&json!(false), &json!("cli_browser"), &json!("5d3c")));
     shown["status"] = json!("consumed");
     assert_eq!(read(&dashboard, &id).await.assert(200), shown);
@@ -79,7 +79,7 @@ async fn the_example_of_rfc_7636_is_accepted() {
     let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
     let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
     let key = ProofKey { verifier: verifier.to_owned(), challenge: challenge.to_owned() };
-    let started = start(Way::Browser, &app.anonymous(), &key, &json!({})).await.assert(201);
+    let started = start(CliFlow::Browser, &app.anonymous(), &key, &json!({})).await.assert(201);
     let approved = approve(&dashboard, started["authorizationId"].as_str().unwrap()).await.assert(200);
     let code = on_redirect(&approved, "code").unwrap();
     let grant = json!({ "grantType": "authorization_code", "code": code, "codeVerifier": verifier, "redirectUri": REDIRECT });
@@ -92,7 +92,7 @@ async fn verifiers_of_every_length_and_character_in_the_rfc_are_accepted() {
     let cli = app.anonymous();
     for verifier in ["a".repeat(43), "Z0-._~".repeat(22)[..128].to_owned(), format!("{}-._~", "0123456789".repeat(5))] {
         let key = ProofKey::of(&verifier);
-        let started = start(Way::Browser, &cli, &key, &json!({})).await.assert(201);
+        let started = start(CliFlow::Browser, &cli, &key, &json!({})).await.assert(201);
         let approved = approve(&dashboard, started["authorizationId"].as_str().unwrap()).await.assert(200);
         let code = on_redirect(&approved, "code").unwrap();
         let grant = json!({ "grantType": "authorization_code", "code": code, "codeVerifier": verifier, "redirectUri": REDIRECT });
@@ -108,7 +108,7 @@ async fn any_state_is_returned_unchanged() {
         ["xyz", "a b", "a+b", "a&code=stolen&b", "a=b#c", "%26%20%zz", "\"'<>\\", "ü€😀", "http://127.0.0.1/?x=y", longest.as_str()];
     for state in states {
         for decide in ["approve", "deny"] {
-            let ceremony = Ceremony::begin_with(Way::Browser, &app.anonymous(), &json!({ "state": state })).await;
+            let ceremony = Ceremony::begin_with(CliFlow::Browser, &app.anonymous(), &json!({ "state": state })).await;
             let decided = match decide {
                 "approve" => approve(&dashboard, ceremony.id()).await.assert(200),
                 _ => deny(&dashboard, ceremony.id()).await.assert(200),
@@ -130,7 +130,7 @@ async fn any_state_is_returned_unchanged() {
 async fn without_a_state_the_redirect_has_none() {
     let (app, dashboard) = ada().await;
     let decided = async |approves: bool| {
-        let ceremony = Ceremony::begin_with(Way::Browser, &app.anonymous(), &json!({ "state": null })).await;
+        let ceremony = Ceremony::begin_with(CliFlow::Browser, &app.anonymous(), &json!({ "state": null })).await;
         let answer = if approves { approve(&dashboard, ceremony.id()).await } else { deny(&dashboard, ceremony.id()).await };
         answer.assert(200)
     };
@@ -151,14 +151,14 @@ async fn the_version_can_be_sent_in_a_header() {
         (json!({ "clientVersion": null }), Some("2.0.0"), json!("2.0.0")),
         (json!({}), None, Value::Null),
     ] {
-        for way in super::participants::WAYS {
-            let mut request = super::participants::starting(way, &cli, &ProofKey::new(), &body);
+        for flow in super::participants::CLI_FLOWS {
+            let mut request = super::participants::starting(flow, &cli, &ProofKey::new(), &body);
             if let Some(header) = header {
                 request = request.header("x-svc-cli-version", header);
             }
             let started = cli.send(request).await.assert(201);
             let read = read(&dashboard, started["authorizationId"].as_str().unwrap()).await.assert(200);
-            assert_eq!(read["clientVersion"], shown, "{way:?} {body} {header:?}");
+            assert_eq!(read["clientVersion"], shown, "{flow:?} {body} {header:?}");
         }
     }
 }
@@ -167,11 +167,11 @@ async fn the_version_can_be_sent_in_a_header() {
 async fn a_cli_may_omit_all_information_about_itself() {
     let (app, dashboard) = ada().await;
     let silent = json!({ "deviceId": null, "deviceName": null, "clientName": null, "clientPlatform": null, "unknown": { "member": 1 } });
-    let mut ceremony = Ceremony::begin_with(Way::Browser, &app.anonymous(), &silent).await;
+    let mut ceremony = Ceremony::begin_with(CliFlow::Browser, &app.anonymous(), &silent).await;
     let shown = read(&dashboard, ceremony.id()).await.assert(200);
     assert_eq!(members(&shown), ["authorizationId", "createdBy", "createdTime", "expiresAt", "mode", "status"]);
-    let machine = ceremony.log_in(&dashboard).await;
-    let listed = machines(&machine).await.remove(0);
+    let device = ceremony.log_in(&dashboard).await;
+    let listed = authorized_devices(&device).await.remove(0);
     let names = ["createdBy", "createdTime", "credentialId", "credentialOrigin", "expires", "isCurrent", "lastUsedTime"];
     assert_eq!(members(&listed), names);
 }
@@ -180,7 +180,7 @@ async fn a_cli_may_omit_all_information_about_itself() {
 async fn a_code_belongs_to_one_authorization_request() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
-    let (mut one, mut two) = (Ceremony::begin(Way::Browser, &cli).await, Ceremony::begin(Way::Browser, &cli).await);
+    let (mut one, mut two) = (Ceremony::begin(CliFlow::Browser, &cli).await, Ceremony::begin(CliFlow::Browser, &cli).await);
     one.approve(&dashboard).await;
     two.approve(&dashboard).await;
     // The other request's verifier is wrong and cancels only the request that the code belongs to.
@@ -193,7 +193,7 @@ async fn a_code_belongs_to_one_authorization_request() {
 async fn the_credential_belongs_to_the_account_that_approves() {
     let (app, ada) = ada().await;
     let bob = super::participants::person(&app, "bob").await;
-    let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous().from("203.0.113.7")).await;
+    let mut ceremony = Ceremony::begin(CliFlow::Browser, &app.anonymous().from("203.0.113.7")).await;
     read(&ada, ceremony.id()).await.assert(200);
     ceremony.approve(&bob).await;
     // The exchange may come from any address.
@@ -201,7 +201,7 @@ async fn the_credential_belongs_to_the_account_that_approves() {
     let given = ceremony.exchange().await;
     assert_eq!(given.assert(200)["account"], json!({ "email": "bob@example.com" }));
     assert!(is_in(&signed_in(&ceremony.cli, &given)).await);
-    assert_eq!((machines(&ada).await.len(), machines(&bob).await.len()), (0, 1));
+    assert_eq!((authorized_devices(&ada).await.len(), authorized_devices(&bob).await.len()), (0, 1));
     read(&ada, ceremony.id()).await.refused(404);
 }
 
@@ -211,7 +211,7 @@ async fn several_clis_can_be_authorized_concurrently() {
     let cli = app.anonymous();
     let mut ceremonies = Vec::new();
     for _ in 0..3 {
-        ceremonies.push(Ceremony::begin(Way::Browser, &cli).await);
+        ceremonies.push(Ceremony::begin(CliFlow::Browser, &cli).await);
     }
     for ceremony in ceremonies.iter_mut().rev() {
         ceremony.approve(&dashboard).await;
@@ -219,6 +219,6 @@ async fn several_clis_can_be_authorized_concurrently() {
     for ceremony in &ceremonies {
         assert!(is_in(&signed_in(&cli, &ceremony.exchange().await)).await);
     }
-    assert_eq!(machines(&dashboard).await.len(), 3);
+    assert_eq!(authorized_devices(&dashboard).await.len(), 3);
     assert_eq!(app.open_session("ada", Dashboard).await.get("/v1/cli/devices").await.assert(200)["devices"].as_array().unwrap().len(), 3);
 }

@@ -7,7 +7,8 @@ use tests::{Client, Options, TestApp};
 
 use super::MINUTE;
 use super::participants::{
-    Ceremony, WAYS, Way, ada_with, approve, deny, is_in, machines, many, person, read, refused, resolve, signed_in, status,
+    CLI_FLOWS, Ceremony, CliFlow, ada_with, approve, authorized_devices, deny, is_in, many, person, read, refused, resolve, signed_in,
+    status,
 };
 
 const OTHER: &str = "quite another phrase for the gate";
@@ -118,36 +119,36 @@ impl<'a> Stage<'a> {
     }
 }
 
-async fn see(way: Way, dashboard: &Client, ceremony: &Ceremony) {
-    if way == Way::Device {
+async fn see(flow: CliFlow, dashboard: &Client, ceremony: &Ceremony) {
+    if flow == CliFlow::Device {
         resolve(dashboard, ceremony.user_code()).await.assert(200);
     }
     read(dashboard, ceremony.id()).await.assert(200);
 }
 
 /// Runs a flow up to a step, triggers the event, and continues.
-async fn interrupted(stage: &Stage<'_>, bystander: &Client, way: Way, after: Step, event: Event) {
-    let case = format!("{way:?}, {event:?} after {after:?}");
-    let mut ceremony = Ceremony::begin(way, &stage.app.anonymous()).await;
-    let mut others = Ceremony::begin(way, &stage.app.anonymous()).await;
+async fn interrupted(stage: &Stage<'_>, bystander: &Client, flow: CliFlow, after: Step, event: Event) {
+    let case = format!("{flow:?}, {event:?} after {after:?}");
+    let mut ceremony = Ceremony::begin(flow, &stage.app.anonymous()).await;
+    let mut others = Ceremony::begin(flow, &stage.app.anonymous()).await;
     if after >= Step::Seen {
-        see(way, &stage.dashboard, &ceremony).await;
+        see(flow, &stage.dashboard, &ceremony).await;
     }
     if after >= Step::Approved {
         ceremony.approve(&stage.dashboard).await;
         others.approve(bystander).await;
     }
-    let machine = if after >= Step::Exchanged { Some(signed_in(&ceremony.cli, &ceremony.exchange().await)) } else { None };
+    let device = if after >= Step::Exchanged { Some(signed_in(&ceremony.cli, &ceremony.exchange().await)) } else { None };
 
     stage.happen(event).await;
 
     if after >= Step::Approved {
         others.exchange().await.assert(200);
     }
-    match (after, machine) {
-        (Step::Exchanged, Some(machine)) => {
-            assert_eq!(is_in(&machine).await, !event.is_new_password(), "{case}");
-            if way == Way::Browser {
+    match (after, device) {
+        (Step::Exchanged, Some(device)) => {
+            assert_eq!(is_in(&device).await, !event.is_new_password(), "{case}");
+            if flow == CliFlow::Browser {
                 refused(&ceremony.exchange().await, "invalid_grant");
             }
         }
@@ -157,19 +158,19 @@ async fn interrupted(stage: &Stage<'_>, bystander: &Client, way: Way, after: Ste
             stage.app.clock.advance(30_000);
             refused(&ceremony.exchange().await, "access_denied");
             refused(&ceremony.exchange().await, "access_denied");
-            assert!(machines(&again).await.is_empty(), "{case}");
+            assert!(authorized_devices(&again).await.is_empty(), "{case}");
             approve(&again, ceremony.id()).await.refused(409);
         }
-        _ => not_approved_yet(stage, bystander, way, ceremony, event, &case).await,
+        _ => not_approved_yet(stage, bystander, flow, ceremony, event, &case).await,
     }
 }
 
-async fn not_approved_yet(stage: &Stage<'_>, bystander: &Client, way: Way, mut ceremony: Ceremony, event: Event, case: &str) {
+async fn not_approved_yet(stage: &Stage<'_>, bystander: &Client, flow: CliFlow, mut ceremony: Ceremony, event: Event, case: &str) {
     if event != Event::ChangeHere {
         read(&stage.dashboard, ceremony.id()).await.refused(401);
         approve(&stage.dashboard, ceremony.id()).await.refused(401);
     }
-    if way == Way::Device {
+    if flow == CliFlow::Device {
         refused(&ceremony.exchange().await, "authorization_pending");
     }
     let again = if event == Event::ChangeHere { stage.dashboard.clone() } else { stage.session().await };
@@ -178,16 +179,16 @@ async fn not_approved_yet(stage: &Stage<'_>, bystander: &Client, way: Way, mut c
         approve(&again, ceremony.id()).await.refused_with(409, None);
         deny(&again, ceremony.id()).await.refused_with(409, None);
         assert_eq!(status(&again, ceremony.id()).await, "expired", "{case}");
-        if way == Way::Device {
+        if flow == CliFlow::Device {
             resolve(&again, ceremony.user_code()).await.refused(404);
         }
         ceremony.approve(bystander).await;
         stage.app.clock.advance(30_000);
         assert_eq!(ceremony.exchange().await.assert(200)["account"]["email"], "bob@example.com", "{case}");
         // A request started afterwards is unaffected.
-        ceremony = Ceremony::begin(way, &stage.app.anonymous()).await;
+        ceremony = Ceremony::begin(flow, &stage.app.anonymous()).await;
     }
-    see(way, &again, &ceremony).await;
+    see(flow, &again, &ceremony).await;
     ceremony.approve(&again).await;
     stage.app.clock.advance(30_000);
     assert_eq!(ceremony.exchange().await.assert(200)["account"]["email"], format!("{}@example.com", stage.name), "{case}");
@@ -196,10 +197,10 @@ async fn not_approved_yet(stage: &Stage<'_>, bystander: &Client, way: Way, mut c
 async fn walk(event: Event) {
     let (app, _) = ada_with(generous()).await;
     let bob = person(&app, "bob").await;
-    for way in WAYS {
+    for flow in CLI_FLOWS {
         for after in STEPS {
-            let stage = Stage::set(&app, format!("{way:?}-{after:?}").to_lowercase()).await;
-            interrupted(&stage, &bob, way, after, event).await;
+            let stage = Stage::set(&app, format!("{flow:?}-{after:?}").to_lowercase()).await;
+            interrupted(&stage, &bob, flow, after, event).await;
         }
     }
 }
@@ -229,18 +230,18 @@ async fn revoking_the_approving_session_cancels_its_approvals() {
 #[tokio::test(flavor = "multi_thread")]
 async fn deleting_the_account_cancels_its_approvals() {
     let (app, _) = ada_with(generous()).await;
-    for way in WAYS {
+    for flow in CLI_FLOWS {
         for exchanges_before in [false, true] {
-            let name = format!("{way:?}-{exchanges_before}").to_lowercase();
+            let name = format!("{flow:?}-{exchanges_before}").to_lowercase();
             let stage = Stage::set(&app, name).await;
-            let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
+            let mut ceremony = Ceremony::begin(flow, &app.anonymous()).await;
             ceremony.approve(&stage.dashboard).await;
-            let machine = if exchanges_before { Some(signed_in(&ceremony.cli, &ceremony.exchange().await)) } else { None };
+            let device = if exchanges_before { Some(signed_in(&ceremony.cli, &ceremony.exchange().await)) } else { None };
             stage.dashboard.delete_with("/v1/account", json!({ "password": PASSWORD })).await.assert(204);
             app.clock.advance(30_000);
             refused(&ceremony.exchange().await, if exchanges_before { "invalid_grant" } else { "access_denied" });
-            if let Some(machine) = machine {
-                assert!(!is_in(&machine).await);
+            if let Some(device) = device {
+                assert!(!is_in(&device).await);
             }
         }
     }
@@ -249,9 +250,9 @@ async fn deleting_the_account_cancels_its_approvals() {
 #[tokio::test(flavor = "multi_thread")]
 async fn expiration_of_the_approving_session_cancels_its_approvals() {
     let (app, _) = ada_with(generous().with("LIMIT_SESSION", "2m").with("LIMIT_SESSION_IDLE", "1m")).await;
-    for way in WAYS {
+    for flow in CLI_FLOWS {
         let dashboard = app.open_session("ada", Dashboard).await;
-        let (mut timely, mut late) = (Ceremony::begin(way, &app.anonymous()).await, Ceremony::begin(way, &app.anonymous()).await);
+        let (mut timely, mut late) = (Ceremony::begin(flow, &app.anonymous()).await, Ceremony::begin(flow, &app.anonymous()).await);
         app.clock.advance(MINUTE - 1);
         assert!(is_in(&dashboard).await);
         app.clock.advance(MINUTE - 20_000);

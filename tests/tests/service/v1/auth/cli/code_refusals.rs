@@ -3,13 +3,15 @@
 use serde_json::{Value, json};
 
 use super::MINUTE;
-use super::participants::{Ceremony, REDIRECT, Way, ada, ada_with, exchange, is_in, machines, many, read, refused, signed_in, status};
+use super::participants::{
+    Ceremony, CliFlow, REDIRECT, ada, ada_with, authorized_devices, exchange, is_in, many, read, refused, signed_in, status,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_expires_after_a_minute() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
-    let (mut timely, mut late) = (Ceremony::begin(Way::Browser, &cli).await, Ceremony::begin(Way::Browser, &cli).await);
+    let (mut timely, mut late) = (Ceremony::begin(CliFlow::Browser, &cli).await, Ceremony::begin(CliFlow::Browser, &cli).await);
     timely.approve(&dashboard).await;
     late.approve(&dashboard).await;
     app.clock.advance(MINUTE - 1);
@@ -18,13 +20,13 @@ async fn a_code_expires_after_a_minute() {
     refused(&late.exchange().await, "expired_token");
     assert_eq!(status(&dashboard, late.id()).await, "expired");
     refused(&late.exchange().await, "expired_token");
-    assert_eq!(machines(&dashboard).await.len(), 1);
+    assert_eq!(authorized_devices(&dashboard).await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_issued_at_the_last_moment_is_valid_for_a_minute() {
     let (app, dashboard) = ada().await;
-    let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
+    let mut ceremony = Ceremony::begin(CliFlow::Browser, &app.anonymous()).await;
     app.clock.advance(10 * MINUTE - 1);
     ceremony.approve(&dashboard).await;
     app.clock.advance(MINUTE - 1);
@@ -44,7 +46,7 @@ async fn a_wrong_verifier_or_redirect_cancels_the_request() {
         ("redirectUri", json!("https://evil.example/")),
     ];
     for (member, value) in wrong {
-        let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
+        let mut ceremony = Ceremony::begin(CliFlow::Browser, &app.anonymous()).await;
         ceremony.approve(&dashboard).await;
         refused(&ceremony.exchange_with(member, value.clone()).await, "invalid_grant");
         refused(&ceremony.exchange().await, "invalid_grant");
@@ -52,11 +54,11 @@ async fn a_wrong_verifier_or_redirect_cancels_the_request() {
     }
     // Neither the challenge nor another request's verifier is valid.
     let (key, cli) = (super::participants::ProofKey::new(), app.anonymous());
-    let mut ceremony = Ceremony::begin_with(Way::Browser, &cli, &json!({ "codeChallenge": key.challenge })).await;
+    let mut ceremony = Ceremony::begin_with(CliFlow::Browser, &cli, &json!({ "codeChallenge": key.challenge })).await;
     ceremony.approve(&dashboard).await;
     refused(&ceremony.exchange_with("codeVerifier", json!(key.challenge)).await, "invalid_grant");
     refused(&ceremony.exchange_with("codeVerifier", json!(key.verifier)).await, "invalid_grant");
-    assert_eq!(machines(&dashboard).await, Vec::<Value>::new());
+    assert_eq!(authorized_devices(&dashboard).await, Vec::<Value>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,16 +67,16 @@ async fn reusing_a_code_revokes_its_credential() {
     for (member, value) in
         [("grantType", json!("authorization_code")), ("codeVerifier", json!("A".repeat(43))), ("redirectUri", json!("http://127.0.0.1:1/"))]
     {
-        let mut bystander = Ceremony::begin(Way::Browser, &app.anonymous()).await;
+        let mut bystander = Ceremony::begin(CliFlow::Browser, &app.anonymous()).await;
         let bystander = bystander.log_in(&dashboard).await;
-        let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
-        let machine = ceremony.log_in(&dashboard).await;
-        assert!(is_in(&machine).await);
+        let mut ceremony = Ceremony::begin(CliFlow::Browser, &app.anonymous()).await;
+        let device = ceremony.log_in(&dashboard).await;
+        assert!(is_in(&device).await);
         refused(&ceremony.exchange_with(member, value).await, "invalid_grant");
-        assert!(!is_in(&machine).await && is_in(&bystander).await && is_in(&dashboard).await);
+        assert!(!is_in(&device).await && is_in(&bystander).await && is_in(&dashboard).await);
         refused(&ceremony.exchange().await, "invalid_grant");
         bystander.delete("/v1/cli/devices/current").await.assert(204);
-        assert!(machines(&dashboard).await.is_empty());
+        assert!(authorized_devices(&dashboard).await.is_empty());
     }
 }
 
@@ -82,11 +84,11 @@ async fn reusing_a_code_revokes_its_credential() {
 async fn reusing_a_code_later_also_revokes_its_credential() {
     let (app, dashboard) = ada().await;
     for wait in [MINUTE, 9 * MINUTE, 30 * MINUTE] {
-        let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
-        let machine = ceremony.log_in(&dashboard).await;
+        let mut ceremony = Ceremony::begin(CliFlow::Browser, &app.anonymous()).await;
+        let device = ceremony.log_in(&dashboard).await;
         app.clock.advance(wait);
         refused(&ceremony.exchange().await, "invalid_grant");
-        assert!(!is_in(&machine).await, "{wait}");
+        assert!(!is_in(&device).await, "{wait}");
     }
 }
 
@@ -114,7 +116,7 @@ async fn invalid_exchanges_get_the_matching_oauth_error() {
     for kind in [" ", "password", "AUTHORIZATION_CODE", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code", "device_code "] {
         refused(&exchange(&cli, &json!({ "grantType": kind })).await, "unsupported_grant_type");
     }
-    let mut ceremony = Ceremony::begin(Way::Browser, &cli).await;
+    let mut ceremony = Ceremony::begin(CliFlow::Browser, &cli).await;
     ceremony.approve(&dashboard).await;
     // A malformed code is not looked up, so it cancels nothing.
     for member in ["code", "codeVerifier", "redirectUri"] {
@@ -124,7 +126,7 @@ async fn invalid_exchanges_get_the_matching_oauth_error() {
     }
     for verifier in ["A".repeat(42), "A".repeat(129), format!("{}+", "A".repeat(43)), format!("{}=", "A".repeat(43)), "ü".repeat(43)] {
         // A malformed verifier is wrong, and cancels the request like any other.
-        let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
+        let mut ceremony = Ceremony::begin(CliFlow::Browser, &app.anonymous()).await;
         ceremony.approve(&dashboard).await;
         refused(&ceremony.exchange_with("codeVerifier", json!(verifier)).await, "invalid_grant");
         refused(&ceremony.exchange().await, "invalid_grant");
@@ -135,7 +137,7 @@ async fn invalid_exchanges_get_the_matching_oauth_error() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_code_reveals_nothing() {
     let (app, dashboard) = ada_with(many()).await;
-    let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
+    let mut ceremony = Ceremony::begin(CliFlow::Browser, &app.anonymous()).await;
     ceremony.approve(&dashboard).await;
     let code = ceremony.grant["code"].as_str().unwrap().to_owned();
     let hash = shared::hash::Sha256Hex::of(code.as_bytes()).to_string();
@@ -149,13 +151,13 @@ async fn an_unknown_code_reveals_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn members_of_other_grants_are_ignored() {
     let (app, dashboard) = ada().await;
-    let mut browser = Ceremony::begin(Way::Browser, &app.anonymous()).await;
+    let mut browser = Ceremony::begin(CliFlow::Browser, &app.anonymous()).await;
     browser.approve(&dashboard).await;
     for (name, value) in [("deviceCode", json!("A")), ("clientId", json!(7)), ("scope", json!({}))] {
         browser.grant[name] = value;
     }
     let browser = signed_in(&browser.cli, &browser.exchange().await);
-    let mut device = Ceremony::begin(Way::Device, &app.anonymous()).await;
+    let mut device = Ceremony::begin(CliFlow::Device, &app.anonymous()).await;
     device.approve(&dashboard).await;
     for (name, value) in [("code", json!("A")), ("codeVerifier", json!(7)), ("redirectUri", json!(REDIRECT))] {
         device.grant[name] = value;

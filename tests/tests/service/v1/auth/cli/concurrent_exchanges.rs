@@ -6,7 +6,9 @@ use serde_json::json;
 use tests::people::PASSWORD;
 use tests::{Answer, Client};
 
-use super::participants::{Ceremony, WAYS, Way, ada, ada_with, approve, deny, is_in, machines, many, person, signed_in, status};
+use super::participants::{
+    CLI_FLOWS, Ceremony, CliFlow, ada, ada_with, approve, authorized_devices, deny, is_in, many, person, signed_in, status,
+};
 
 const AT_ONCE: usize = 50;
 
@@ -43,7 +45,7 @@ fn clients(cli: &Client, answers: &[Answer]) -> Vec<Client> {
 async fn of_fifty_exchanges_of_an_authorization_code_one_succeeds_and_is_revoked() {
     let (app, dashboard) = ada().await;
     for round in 0..3 {
-        let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
+        let mut ceremony = Ceremony::begin(CliFlow::Browser, &app.anonymous()).await;
         ceremony.approve(&dashboard).await;
         let answers = exchange_at_once(&ceremony).await;
         let expected = BTreeMap::from([("200".to_owned(), 1), ("invalid_grant".to_owned(), AT_ONCE - 1)]);
@@ -51,7 +53,7 @@ async fn of_fifty_exchanges_of_an_authorization_code_one_succeeds_and_is_revoked
         for client in clients(&ceremony.cli, &answers) {
             assert!(!is_in(&client).await, "the code was reused: the holder of the credential may be an attacker");
         }
-        assert!(machines(&dashboard).await.is_empty());
+        assert!(authorized_devices(&dashboard).await.is_empty());
         assert_eq!(app.number("SELECT COUNT(*) FROM access_keys WHERE credential_origin = 'cli_browser'").await, 0);
     }
 }
@@ -60,14 +62,14 @@ async fn of_fifty_exchanges_of_an_authorization_code_one_succeeds_and_is_revoked
 async fn of_fifty_exchanges_of_a_device_code_one_succeeds_and_works() {
     let (app, dashboard) = ada().await;
     for round in 1..=3 {
-        let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
+        let mut ceremony = Ceremony::begin(CliFlow::Device, &app.anonymous()).await;
         ceremony.approve(&dashboard).await;
         let answers = exchange_at_once(&ceremony).await;
         let expected = BTreeMap::from([("200".to_owned(), 1), ("invalid_grant".to_owned(), AT_ONCE - 1)]);
         assert_eq!(count(&answers), expected, "round {round}");
         let clients = clients(&ceremony.cli, &answers);
         assert!(clients.len() == 1 && is_in(&clients[0]).await);
-        assert_eq!(machines(&dashboard).await.len(), round);
+        assert_eq!(authorized_devices(&dashboard).await.len(), round);
     }
 }
 
@@ -75,8 +77,8 @@ async fn of_fifty_exchanges_of_a_device_code_one_succeeds_and_works() {
 async fn of_fifty_concurrent_decisions_one_takes_effect() {
     let (app, ada) = ada_with(many()).await;
     let bob = person(&app, "bob").await;
-    for way in WAYS {
-        let ceremony = Ceremony::begin(way, &app.anonymous()).await;
+    for flow in CLI_FLOWS {
+        let ceremony = Ceremony::begin(flow, &app.anonymous()).await;
         let decisions: Vec<_> = (0..AT_ONCE)
             .map(|number| {
                 let (client, id) = (if number % 2 == 0 { ada.clone() } else { bob.clone() }, ceremony.id().to_owned());
@@ -103,7 +105,7 @@ async fn of_fifty_concurrent_decisions_one_takes_effect() {
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_polls_before_the_approval_are_all_refused() {
     let (app, dashboard) = ada().await;
-    let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
+    let mut ceremony = Ceremony::begin(CliFlow::Device, &app.anonymous()).await;
     app.clock.advance(5_000);
     let counts = count(&exchange_at_once(&ceremony).await);
     assert_eq!(counts, BTreeMap::from([("authorization_pending".to_owned(), 1), ("slow_down".to_owned(), AT_ONCE - 1)]));
@@ -115,10 +117,10 @@ async fn concurrent_polls_before_the_approval_are_all_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_concurrent_exchange_survives_a_password_change() {
     let (app, dashboard) = ada_with(many()).await;
-    for way in WAYS {
+    for flow in CLI_FLOWS {
         let mut approved = Vec::new();
         for _ in 0..30 {
-            let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
+            let mut ceremony = Ceremony::begin(flow, &app.anonymous()).await;
             ceremony.approve(&dashboard).await;
             approved.push(ceremony);
         }
@@ -138,9 +140,9 @@ async fn no_concurrent_exchange_survives_a_password_change() {
             assert!(answer.status.as_u16() == 200 || answer.refused(400) == "access_denied", "{}", answer.text());
         }
         for client in clients(&app.anonymous(), &given) {
-            assert!(!is_in(&client).await, "{way:?}: a credential survived");
+            assert!(!is_in(&client).await, "{flow:?}: a credential survived");
         }
-        assert!(machines(&dashboard).await.is_empty());
+        assert!(authorized_devices(&dashboard).await.is_empty());
         app.clock.advance(1);
     }
 }

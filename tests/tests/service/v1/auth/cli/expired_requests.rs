@@ -4,7 +4,7 @@ use tests::TestApp;
 use tests::wait::until;
 
 use super::MINUTE;
-use super::participants::{Ceremony, WAYS, ada, approve, deny, is_in, read, refused, status};
+use super::participants::{CLI_FLOWS, Ceremony, ada, approve, deny, is_in, read, refused, status};
 
 const HOUR: i64 = 60 * MINUTE;
 
@@ -21,17 +21,17 @@ async fn kept(app: &TestApp) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_is_deleted_an_hour_after_it_ends() {
     let (mut app, dashboard) = ada().await;
-    let mut machines = Vec::new();
-    for way in WAYS {
+    let mut devices = Vec::new();
+    for flow in CLI_FLOWS {
         let cli = app.anonymous();
-        let _pending = Ceremony::begin(way, &cli).await;
-        approve(&dashboard, Ceremony::begin(way, &cli).await.id()).await.assert(200);
-        deny(&dashboard, Ceremony::begin(way, &cli).await.id()).await.assert(200);
-        machines.push(Ceremony::begin(way, &cli).await.log_in(&dashboard).await);
+        let _pending = Ceremony::begin(flow, &cli).await;
+        approve(&dashboard, Ceremony::begin(flow, &cli).await.id()).await.assert(200);
+        deny(&dashboard, Ceremony::begin(flow, &cli).await.id()).await.assert(200);
+        devices.push(Ceremony::begin(flow, &cli).await.log_in(&dashboard).await);
     }
     assert_eq!(kept(&app).await, 8);
     app.clock.advance(10 * MINUTE + HOUR - 1);
-    let last = Ceremony::begin(WAYS[1], &app.anonymous().from("203.0.113.9")).await;
+    let last = Ceremony::begin(CLI_FLOWS[1], &app.anonymous().from("203.0.113.9")).await;
     restart(&mut app).await;
     // The rate limit counters are deleted after them, in the same round.
     let counts = async || app.number("SELECT COUNT(*) FROM limit_counts WHERE name = 'cli_starts'").await;
@@ -41,17 +41,17 @@ async fn a_request_is_deleted_an_hour_after_it_ends() {
     restart(&mut app).await;
     until("all but the last are deleted", async || (kept(&app).await == 1).then_some(())).await;
     assert_eq!(status(&app.open_session("ada", tests::SessionOrigin::Dashboard).await, last.id()).await, "pending");
-    for machine in machines {
-        assert!(is_in(&machine.at(&app.base)).await, "a credential outlives its request");
+    for device in devices {
+        assert!(is_in(&device.at(&app.base)).await, "a credential outlives its request");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ended_request_is_shown_as_expired_until_deleted() {
     let (mut app, dashboard) = ada().await;
-    for way in WAYS {
+    for flow in CLI_FLOWS {
         dashboard.reauthenticate().await;
-        let (pending, approved) = (Ceremony::begin(way, &app.anonymous()).await, Ceremony::begin(way, &app.anonymous()).await);
+        let (pending, approved) = (Ceremony::begin(flow, &app.anonymous()).await, Ceremony::begin(flow, &app.anonymous()).await);
         approve(&dashboard, approved.id()).await.assert(200);
         app.clock.advance(10 * MINUTE);
         assert_eq!(status(&dashboard, pending.id()).await, "expired");
@@ -66,7 +66,7 @@ async fn an_ended_request_is_shown_as_expired_until_deleted() {
             read(&dashboard, ceremony.id()).await.refused(404);
             approve(&dashboard, ceremony.id()).await.refused(404);
         }
-        if way == WAYS[1] {
+        if flow == CLI_FLOWS[1] {
             refused(&pending.exchange().await, "invalid_grant");
         }
     }

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{Answer, Client};
 
-use super::participants::{Ceremony, ProofKey, REDIRECT, WAYS, Way, ada, ada_with, approve, many, members, read, start};
+use super::participants::{CLI_FLOWS, Ceremony, CliFlow, ProofKey, REDIRECT, ada, ada_with, approve, many, members, read, start};
 
 const TEXTS: [&str; 5] = ["deviceId", "deviceName", "clientName", "clientVersion", "clientPlatform"];
 
@@ -16,8 +16,8 @@ fn named(answer: &Answer, names: &[&str]) {
     assert!(!refusal.contains("confidential"), "a refusal does not echo values: {refusal}");
 }
 
-async fn begin(way: Way, cli: &Client, more: &Value) -> Answer {
-    start(way, cli, &ProofKey::new(), more).await
+async fn begin(flow: CliFlow, cli: &Client, more: &Value) -> Answer {
+    start(flow, cli, &ProofKey::new(), more).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,10 +56,10 @@ async fn a_challenge_has_43_characters_and_one_method() {
         "A".repeat(9_000),
     ];
     for challenge in wrong {
-        named(&begin(Way::Browser, &cli, &json!({ "codeChallenge": challenge })).await, &["codeChallenge"]);
+        named(&begin(CliFlow::Browser, &cli, &json!({ "codeChallenge": challenge })).await, &["codeChallenge"]);
     }
     for method in ["plain", "s256", "S256 ", "S512", ""] {
-        named(&begin(Way::Browser, &cli, &json!({ "codeChallengeMethod": method })).await, &["codeChallengeMethod"]);
+        named(&begin(CliFlow::Browser, &cli, &json!({ "codeChallengeMethod": method })).await, &["codeChallengeMethod"]);
     }
 }
 
@@ -67,10 +67,10 @@ async fn a_challenge_has_43_characters_and_one_method() {
 async fn texts_are_limited_in_length_and_have_no_control_characters() {
     let (app, dashboard) = ada_with(many()).await;
     let cli = app.anonymous();
-    for way in WAYS {
+    for flow in CLI_FLOWS {
         for name in TEXTS {
             for sound in ["x".repeat(255), "ü".repeat(255), "Ada's laptop <script>".to_owned(), "Ада 🚀".to_owned()] {
-                let ceremony = Ceremony::begin_with(way, &cli, &json!({ name: sound })).await;
+                let ceremony = Ceremony::begin_with(flow, &cli, &json!({ name: sound })).await;
                 if name != "deviceId" {
                     assert_eq!(read(&dashboard, ceremony.id()).await.assert(200)[name], sound);
                 }
@@ -78,12 +78,12 @@ async fn texts_are_limited_in_length_and_have_no_control_characters() {
             for wrong in
                 ["x".repeat(256), "a\nb".to_owned(), "a\0b".to_owned(), "\u{7f}".to_owned(), "\u{85}".to_owned(), "\u{1b}[2J".to_owned()]
             {
-                named(&begin(way, &cli, &json!({ name: wrong })).await, &[name]);
+                named(&begin(flow, &cli, &json!({ name: wrong })).await, &[name]);
             }
         }
     }
     for wrong in ["x".repeat(513), "ü".repeat(513)] {
-        named(&begin(Way::Browser, &cli, &json!({ "state": wrong })).await, &["state"]);
+        named(&begin(CliFlow::Browser, &cli, &json!({ "state": wrong })).await, &["state"]);
     }
 }
 
@@ -92,7 +92,7 @@ async fn an_invalid_version_header_is_ignored() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     for version in [&b"\xff\xfe"[..], &[b'x'; 300], b"", b"a\tb"] {
-        let request = super::participants::starting(Way::Browser, &cli, &ProofKey::new(), &json!({}));
+        let request = super::participants::starting(CliFlow::Browser, &cli, &ProofKey::new(), &json!({}));
         let answer = cli.send(request.header("x-svc-cli-version", version)).await;
         match answer.status.as_u16() {
             201 => {
@@ -143,9 +143,9 @@ async fn unusual_values_never_cause_a_500() {
     let cli = app.anonymous();
     let odd = ["\0", "\u{1}", "\u{202e}", "\u{fffd}", "😀", "'; DROP TABLE accounts; --", "${x}", "../../etc/passwd"];
     for text in odd {
-        for way in WAYS {
+        for flow in CLI_FLOWS {
             for name in ["state", "codeChallenge", "redirectUri"].iter().chain(&TEXTS) {
-                let answer = begin(way, &cli, &json!({ *name: text })).await;
+                let answer = begin(flow, &cli, &json!({ *name: text })).await;
                 assert!(answer.status.is_success() || answer.status.as_u16() == 400, "{name} {text:?}: {}", answer.text());
             }
         }
@@ -163,15 +163,15 @@ async fn a_500_reveals_nothing() {
     let (app, dashboard) = ada_with(many()).await;
     let cli = app.anonymous();
     let mut ceremonies = Vec::new();
-    for way in WAYS {
-        let mut ceremony = Ceremony::begin(way, &cli).await;
+    for flow in CLI_FLOWS {
+        let mut ceremony = Ceremony::begin(flow, &cli).await;
         ceremony.approve(&dashboard).await;
         ceremonies.push(ceremony);
     }
     app.change("ALTER TABLE cli_authorizations RENAME TO damaged", &[]).await;
     let mut answers = vec![approve(&dashboard, ceremonies[0].id()).await];
-    for (way, ceremony) in WAYS.into_iter().zip(&ceremonies) {
-        answers.extend([begin(way, &cli, &json!({})).await, ceremony.exchange().await]);
+    for (flow, ceremony) in CLI_FLOWS.into_iter().zip(&ceremonies) {
+        answers.extend([begin(flow, &cli, &json!({})).await, ceremony.exchange().await]);
     }
     for answer in answers {
         assert_eq!(answer.refused(500), "internal error", "{}", answer.asked);

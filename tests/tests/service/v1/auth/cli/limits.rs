@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tests::{Answer, Options, TestApp};
 
 use super::MINUTE;
-use super::participants::{Ceremony, ProofKey, Way, ada_with, exchange, members, refused, start};
+use super::participants::{Ceremony, CliFlow, ProofKey, ada_with, exchange, members, refused, start};
 
 #[track_caller]
 fn limited(answer: &Answer) -> u64 {
@@ -13,8 +13,8 @@ fn limited(answer: &Answer) -> u64 {
     answer.header("retry-after").parse().unwrap()
 }
 
-async fn begin(app: &TestApp, way: Way, address: &str) -> Answer {
-    start(way, &app.anonymous().from(address), &ProofKey::new(), &json!({})).await
+async fn begin(app: &TestApp, flow: CliFlow, address: &str) -> Answer {
+    start(flow, &app.anonymous().from(address), &ProofKey::new(), &json!({})).await
 }
 
 fn unknown() -> Value {
@@ -25,29 +25,29 @@ fn unknown() -> Value {
 async fn an_address_can_start_twenty_requests_in_ten_minutes_across_both_flows() {
     let (app, _) = ada_with(Options::default()).await;
     for number in 0..20 {
-        begin(&app, if number % 2 == 0 { Way::Browser } else { Way::Device }, "203.0.113.7").await.assert(201);
+        begin(&app, if number % 2 == 0 { CliFlow::Browser } else { CliFlow::Device }, "203.0.113.7").await.assert(201);
         app.clock.advance(1_000);
     }
-    for way in [Way::Browser, Way::Device] {
-        assert_eq!(limited(&begin(&app, way, "203.0.113.7").await), 10 * 60 - 20);
-        begin(&app, way, "203.0.113.8").await.assert(201);
+    for flow in [CliFlow::Browser, CliFlow::Device] {
+        assert_eq!(limited(&begin(&app, flow, "203.0.113.7").await), 10 * 60 - 20);
+        begin(&app, flow, "203.0.113.8").await.assert(201);
     }
     assert_eq!(app.number("SELECT COUNT(*) FROM cli_authorizations").await, 22, "a refused request stores nothing");
     app.clock.advance(10 * MINUTE - 20_000 - 1);
-    assert_eq!(limited(&begin(&app, Way::Browser, "203.0.113.7").await), 1);
+    assert_eq!(limited(&begin(&app, CliFlow::Browser, "203.0.113.7").await), 1);
     app.clock.advance(1);
-    begin(&app, Way::Browser, "203.0.113.7").await.assert(201);
-    assert_eq!(limited(&begin(&app, Way::Device, "203.0.113.7").await), 1);
+    begin(&app, CliFlow::Browser, "203.0.113.7").await.assert(201);
+    assert_eq!(limited(&begin(&app, CliFlow::Device, "203.0.113.7").await), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ipv6_addresses_are_limited_per_64() {
     let (app, _) = ada_with(Options::default()).await;
     for number in 1..=20 {
-        begin(&app, Way::Device, &format!("2001:db8:1:2::{number:x}")).await.assert(201);
+        begin(&app, CliFlow::Device, &format!("2001:db8:1:2::{number:x}")).await.assert(201);
     }
-    limited(&begin(&app, Way::Device, "2001:db8:1:2:ffff::1").await);
-    begin(&app, Way::Device, "2001:db8:1:3::1").await.assert(201);
+    limited(&begin(&app, CliFlow::Device, "2001:db8:1:2:ffff::1").await);
+    begin(&app, CliFlow::Device, "2001:db8:1:3::1").await.assert(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,10 +55,10 @@ async fn refused_bodies_do_not_count() {
     let (app, _) = ada_with(Options::default()).await;
     let cli = app.anonymous().from("203.0.113.7");
     for _ in 0..25 {
-        start(Way::Browser, &cli, &ProofKey::new(), &json!({ "redirectUri": "https://example.com" })).await.refused(400);
-        start(Way::Device, &cli, &ProofKey::new(), &json!({ "deviceName": 5 })).await.refused(400);
+        start(CliFlow::Browser, &cli, &ProofKey::new(), &json!({ "redirectUri": "https://example.com" })).await.refused(400);
+        start(CliFlow::Device, &cli, &ProofKey::new(), &json!({ "deviceName": 5 })).await.refused(400);
     }
-    begin(&app, Way::Browser, "203.0.113.7").await.assert(201);
+    begin(&app, CliFlow::Browser, "203.0.113.7").await.assert(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,7 +67,7 @@ async fn twenty_of_fifty_concurrent_requests_start_and_counts_survive_a_restart(
     let beginning: Vec<_> = (0..50)
         .map(|_| {
             let cli = app.anonymous().from("203.0.113.7");
-            tokio::spawn(async move { start(Way::Device, &cli, &ProofKey::new(), &json!({})).await.status.as_u16() })
+            tokio::spawn(async move { start(CliFlow::Device, &cli, &ProofKey::new(), &json!({})).await.status.as_u16() })
         })
         .collect();
     let mut statuses = Vec::new();
@@ -78,14 +78,14 @@ async fn twenty_of_fifty_concurrent_requests_start_and_counts_survive_a_restart(
     assert_eq!(statuses, [[201; 20].as_slice(), &[429; 30]].concat());
     app.stop().await;
     app.start().await;
-    limited(&begin(&app, Way::Device, "203.0.113.7").await);
+    limited(&begin(&app, CliFlow::Device, "203.0.113.7").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_can_exchange_a_thousand_times_in_ten_minutes() {
     let (app, dashboard) = ada_with(Options::default()).await;
     let cli = app.anonymous().from("203.0.113.7");
-    let mut ceremony = Ceremony::begin(Way::Browser, &cli).await;
+    let mut ceremony = Ceremony::begin(CliFlow::Browser, &cli).await;
     ceremony.approve(&dashboard).await;
     let attempts: Vec<_> = (0..10)
         .map(|_| {
@@ -111,7 +111,7 @@ async fn an_address_can_exchange_a_thousand_times_in_ten_minutes() {
 async fn polls_at_the_required_interval_are_not_counted() {
     let (app, dashboard) = ada_with(Options::default().with("LIMIT_CLI_TOKEN", "3/10m")).await;
     let cli = app.anonymous().from("203.0.113.7");
-    let mut ceremony = Ceremony::begin(Way::Device, &cli).await;
+    let mut ceremony = Ceremony::begin(CliFlow::Device, &cli).await;
     for _ in 0..20 {
         app.clock.advance(5_000);
         refused(&ceremony.exchange().await, "authorization_pending");
@@ -131,7 +131,7 @@ async fn polls_at_the_required_interval_are_not_counted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn polls_after_a_canceled_approval_are_counted() {
     let (app, dashboard) = ada_with(Options::default().with("LIMIT_CLI_TOKEN", "3/10m")).await;
-    let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous().from("203.0.113.7")).await;
+    let mut ceremony = Ceremony::begin(CliFlow::Device, &app.anonymous().from("203.0.113.7")).await;
     ceremony.approve(&dashboard).await;
     dashboard.delete("/v1/account/sessions/current").await.assert(204);
     for _ in 0..4 {
@@ -145,8 +145,8 @@ async fn polls_after_a_canceled_approval_are_counted() {
 async fn the_limits_are_settings() {
     let options = Options::default().with("LIMIT_CLI_STARTS", "1/1m").with("LIMIT_CLI_TOKEN", "2/2m");
     let (app, _) = ada_with(options).await;
-    begin(&app, Way::Device, "203.0.113.7").await.assert(201);
-    assert_eq!(limited(&begin(&app, Way::Browser, "203.0.113.7").await), 60);
+    begin(&app, CliFlow::Device, "203.0.113.7").await.assert(201);
+    assert_eq!(limited(&begin(&app, CliFlow::Browser, "203.0.113.7").await), 60);
     let cli = app.anonymous().from("203.0.113.7");
     for _ in 0..2 {
         refused(&exchange(&cli, &unknown()).await, "invalid_grant");

@@ -14,7 +14,9 @@ use tests::people::{PASSWORD, login};
 use tests::wait::until;
 use xtask::leash::{self, Leashed, StopBy};
 
-use super::participants::{Ceremony, ProofKey, Way, approve, deny, exchange, machines, read, refused, resolve, signed_in, start};
+use super::participants::{
+    Ceremony, CliFlow, ProofKey, approve, authorized_devices, deny, exchange, read, refused, resolve, signed_in, start,
+};
 
 const EMAIL: &str = "ada.lovelace@example.com";
 
@@ -61,10 +63,10 @@ async fn act(base: &str) -> Vec<String> {
     let mut secrets = vec![dashboard.token().to_owned()];
 
     let told = json!({ "state": "confidential-state", "deviceName": "confidential-laptop" });
-    let mut browser = Ceremony::begin_with(Way::Browser, &cli, &told).await;
+    let mut browser = Ceremony::begin_with(CliFlow::Browser, &cli, &told).await;
     read(&dashboard, browser.id()).await.assert(200);
     browser.approve(&dashboard).await;
-    let mut device = Ceremony::begin_with(Way::Device, &cli, &told).await;
+    let mut device = Ceremony::begin_with(CliFlow::Device, &cli, &told).await;
     refused(&device.exchange().await, "authorization_pending");
     refused(&device.exchange().await, "slow_down");
     // A link to the dashboard that contains the code, and a misspelled one.
@@ -82,18 +84,18 @@ async fn act(base: &str) -> Vec<String> {
         }
     }
     secrets.extend([device.user_code().to_owned(), device.user_code().replace('-', "")]);
-    assert_eq!(machines(&dashboard).await.len(), 1);
+    assert_eq!(authorized_devices(&dashboard).await.len(), 1);
 
-    let mut wrong = Ceremony::begin_with(Way::Browser, &cli, &told).await;
+    let mut wrong = Ceremony::begin_with(CliFlow::Browser, &cli, &told).await;
     wrong.approve(&dashboard).await;
     let verifier = "confidential-verifier-of-a-thief-in-between";
     refused(&wrong.exchange_with("codeVerifier", json!(verifier)).await, "invalid_grant");
     secrets.push(wrong.grant["code"].as_str().unwrap().to_owned());
-    let denied = Ceremony::begin_with(Way::Browser, &cli, &told).await;
+    let denied = Ceremony::begin_with(CliFlow::Browser, &cli, &told).await;
     deny(&dashboard, denied.id()).await.assert(200);
     approve(&dashboard, denied.id()).await.refused(409);
     let redirect = json!({ "redirectUri": "http://confidential.example/", "state": "confidential\nstate" });
-    start(Way::Browser, &cli, &ProofKey::new(), &redirect).await.refused(400);
+    start(CliFlow::Browser, &cli, &ProofKey::new(), &redirect).await.refused(400);
     exchange(&cli, &json!({ "grantType": "confidential", "code": "confidential" })).await.refused(400);
     let malformed = cli.request(reqwest::Method::POST, "/v1/auth/cli/token").header("content-type", "application/json");
     cli.send(malformed.body("{\"code\": confidential}")).await.refused(400);

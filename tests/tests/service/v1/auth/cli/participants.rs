@@ -15,7 +15,7 @@ pub(crate) const STATE: &str = "a state of the test";
 
 /// The flow that authorizes a CLI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum CliFlow {
     /// A browser on the same machine, and a redirect to the CLI.
     Browser,
     /// A browser on any machine, and a code that the user copies.
@@ -23,7 +23,7 @@ pub(crate) enum Way {
 }
 
 /// Both flows.
-pub(crate) const WAYS: [Way; 2] = [Way::Browser, Way::Device];
+pub(crate) const CLI_FLOWS: [CliFlow; 2] = [CliFlow::Browser, CliFlow::Device];
 
 /// A proof key: the secret that a CLI keeps, and the challenge it sends first (RFC 7636).
 #[derive(Clone, Debug)]
@@ -55,21 +55,21 @@ pub(crate) struct Ceremony {
 
 impl Ceremony {
     /// Starts a login.
-    pub(crate) async fn begin(way: Way, cli: &Client) -> Self {
-        Self::begin_with(way, cli, &json!({})).await
+    pub(crate) async fn begin(flow: CliFlow, cli: &Client) -> Self {
+        Self::begin_with(flow, cli, &json!({})).await
     }
 
     /// Starts a login with additional or replaced members in the body.
-    pub(crate) async fn begin_with(way: Way, cli: &Client, more: &Value) -> Self {
+    pub(crate) async fn begin_with(flow: CliFlow, cli: &Client, more: &Value) -> Self {
         let key = ProofKey::new();
-        let answer = start(way, cli, &key, more).await;
+        let answer = start(flow, cli, &key, more).await;
         let started = answer.assert(201);
         let id = started["authorizationId"].as_str().unwrap();
         assert!(answer.header("location").ends_with(&format!("/v1/cli/authorizations/{id}")), "{}", answer.header("location"));
         let redirect = more.get("redirectUri").cloned().unwrap_or_else(|| json!(REDIRECT));
-        let grant = match way {
-            Way::Browser => json!({ "grantType": "authorization_code", "codeVerifier": key.verifier, "redirectUri": redirect }),
-            Way::Device => json!({ "grantType": "device_code", "deviceCode": started["deviceCode"] }),
+        let grant = match flow {
+            CliFlow::Browser => json!({ "grantType": "authorization_code", "codeVerifier": key.verifier, "redirectUri": redirect }),
+            CliFlow::Device => json!({ "grantType": "device_code", "deviceCode": started["deviceCode"] }),
         };
         Self { cli: cli.clone(), started, grant }
     }
@@ -111,13 +111,13 @@ impl Ceremony {
 }
 
 /// The request that starts a login.
-pub(crate) fn starting(way: Way, cli: &Client, key: &ProofKey, more: &Value) -> reqwest::RequestBuilder {
-    let (path, mut body) = match way {
-        Way::Browser => (
+pub(crate) fn starting(flow: CliFlow, cli: &Client, key: &ProofKey, more: &Value) -> reqwest::RequestBuilder {
+    let (path, mut body) = match flow {
+        CliFlow::Browser => (
             "/v1/auth/cli/authorizations",
             json!({ "codeChallenge": key.challenge, "codeChallengeMethod": "S256", "redirectUri": REDIRECT, "state": STATE }),
         ),
-        Way::Device => ("/v1/auth/cli/device", json!({})),
+        CliFlow::Device => ("/v1/auth/cli/device", json!({})),
     };
     for (name, value) in more.as_object().unwrap() {
         body[name] = value.clone();
@@ -126,8 +126,8 @@ pub(crate) fn starting(way: Way, cli: &Client, key: &ProofKey, more: &Value) -> 
 }
 
 /// Starts a login.
-pub(crate) async fn start(way: Way, cli: &Client, key: &ProofKey, more: &Value) -> Answer {
-    cli.send(starting(way, cli, key, more)).await
+pub(crate) async fn start(flow: CliFlow, cli: &Client, key: &ProofKey, more: &Value) -> Answer {
+    cli.send(starting(flow, cli, key, more)).await
 }
 
 /// Requests the credential.
@@ -190,7 +190,7 @@ pub(crate) async fn is_in(client: &Client) -> bool {
 }
 
 /// The authorized devices of an account.
-pub(crate) async fn machines(client: &Client) -> Vec<Value> {
+pub(crate) async fn authorized_devices(client: &Client) -> Vec<Value> {
     client.get("/v1/cli/devices").await.assert(200)["devices"].as_array().unwrap().clone()
 }
 

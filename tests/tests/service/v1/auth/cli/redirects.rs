@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tests::Answer;
 
-use super::participants::{Ceremony, ProofKey, Way, ada_with, deny, many, refused, start};
+use super::participants::{Ceremony, CliFlow, ProofKey, ada_with, deny, many, refused, start};
 
 /// Accepted and returned unchanged.
 const ACCEPTED: &[&str] = &[
@@ -152,7 +152,7 @@ const REFUSED: &[&str] = &[
 ];
 
 async fn register(cli: &tests::Client, redirect: &Value) -> Answer {
-    start(Way::Browser, cli, &ProofKey::new(), &json!({ "redirectUri": redirect })).await
+    start(CliFlow::Browser, cli, &ProofKey::new(), &json!({ "redirectUri": redirect })).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,10 +160,10 @@ async fn loopback_redirects_are_accepted_and_returned_unchanged() {
     let (app, dashboard) = ada_with(many()).await;
     for redirect in ACCEPTED {
         let told = json!({ "redirectUri": redirect, "state": "xyz" });
-        let denied = Ceremony::begin_with(Way::Browser, &app.anonymous(), &told).await;
+        let denied = Ceremony::begin_with(CliFlow::Browser, &app.anonymous(), &told).await;
         let decided = deny(&dashboard, denied.id()).await.assert(200);
         assert_eq!(decided["redirectUri"], format!("{redirect}?error=access_denied&state=xyz"));
-        let mut ceremony = Ceremony::begin_with(Way::Browser, &app.anonymous(), &told).await;
+        let mut ceremony = Ceremony::begin_with(CliFlow::Browser, &app.anonymous(), &told).await;
         ceremony.approve(&dashboard).await;
         ceremony.exchange().await.assert(200);
     }
@@ -200,7 +200,7 @@ async fn an_equivalent_redirect_in_another_spelling_is_refused() {
         ("http://[::1]:8080/a", "http://[0:0:0:0:0:0:0:1]:8080/a"),
         ("http://127.0.0.1:8080/a", "http://127.0.0.1:8080/A"),
     ] {
-        let mut ceremony = Ceremony::begin_with(Way::Browser, &app.anonymous(), &json!({ "redirectUri": registered })).await;
+        let mut ceremony = Ceremony::begin_with(CliFlow::Browser, &app.anonymous(), &json!({ "redirectUri": registered })).await;
         ceremony.approve(&dashboard).await;
         refused(&ceremony.exchange_with("redirectUri", json!(shown)).await, "invalid_grant");
     }

@@ -4,7 +4,7 @@ use serde_json::json;
 use shared::hash::Sha256Hex;
 use tests::{Answer, Dialect, TestApp};
 
-use super::participants::{Ceremony, Way, ada_with, approve, deny, machines, many, on_redirect, read, resolve, signed_in};
+use super::participants::{Ceremony, CliFlow, ada_with, approve, authorized_devices, deny, many, on_redirect, read, resolve, signed_in};
 
 /// Every response of a flow, by the name of the request.
 #[derive(Default)]
@@ -31,8 +31,8 @@ async fn look_around(app: &TestApp, answers: &mut Answers, client: &tests::Clien
     for path in ["/v1/cli/devices", "/v1/account", "/v1/account/sessions", "/v1/access-keys", "/v1/api-keys", "/v1/authenticated"] {
         answers.add("other", client.get(path).await);
     }
-    for machine in machines(client).await {
-        let id = machine["credentialId"].as_str().unwrap();
+    for device in authorized_devices(client).await {
+        let id = device["credentialId"].as_str().unwrap();
         answers.add("other", client.get(&format!("/v1/access-keys/CLI-{id}")).await);
     }
     answers.add("other", app.anonymous().get("/v1/openapi.json").await);
@@ -71,8 +71,8 @@ async fn only_the_exchange_returns_the_credential() {
     let (mut app, dashboard) = ada_with(many()).await;
     let cli = app.anonymous().from("203.0.113.7");
     let mut answers = Answers::default();
-    let mut browser = Ceremony::begin_with(Way::Browser, &cli, &json!({ "state": "state-of-the-browser" })).await;
-    let mut device = Ceremony::begin(Way::Device, &cli).await;
+    let mut browser = Ceremony::begin_with(CliFlow::Browser, &cli, &json!({ "state": "state-of-the-browser" })).await;
+    let mut device = Ceremony::begin(CliFlow::Device, &cli).await;
     let (verifier, device_code, user_code) = (
         browser.grant["codeVerifier"].as_str().unwrap().to_owned(),
         device.grant["deviceCode"].as_str().unwrap().to_owned(),
@@ -105,7 +105,7 @@ async fn only_the_exchange_returns_the_credential() {
     answers.add("exchange again", device.exchange().await).refused(400);
     answers.add("exchange again", browser.exchange().await).refused(400);
     answers.add("end", device.cli.delete("/v1/cli/devices/current").await);
-    let refused = Ceremony::begin_with(Way::Browser, &cli, &json!({ "state": "state-of-the-denied" })).await;
+    let refused = Ceremony::begin_with(CliFlow::Browser, &cli, &json!({ "state": "state-of-the-denied" })).await;
     answers.add("deny", deny(&dashboard, refused.id()).await).assert(200);
     look_around(&app, &mut answers, &dashboard, &refused).await;
 
@@ -141,12 +141,12 @@ async fn only_the_exchange_returns_the_credential() {
 async fn each_step_adds_one_audit_row_and_requests_without_effect_none() {
     let (app, dashboard) = ada_with(many()).await;
     let rows = async || app.audit_rows().await;
-    for way in super::participants::WAYS {
+    for flow in super::participants::CLI_FLOWS {
         let before = rows().await;
-        let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
-        assert_eq!(rows().await, before + 1, "{way:?} was started");
+        let mut ceremony = Ceremony::begin(flow, &app.anonymous()).await;
+        assert_eq!(rows().await, before + 1, "{flow:?} was started");
         read(&dashboard, ceremony.id()).await.assert(200);
-        if way == Way::Device {
+        if flow == CliFlow::Device {
             resolve(&dashboard, ceremony.user_code()).await.assert(200);
             resolve(&dashboard, "BCDF-GHJK").await.refused(404);
             ceremony.exchange().await.refused(400);
@@ -156,21 +156,24 @@ async fn each_step_adds_one_audit_row_and_requests_without_effect_none() {
         assert_eq!(rows().await, before + 2);
         approve(&dashboard, ceremony.id()).await.refused(409);
         assert_eq!(rows().await, before + 2);
-        let machine = signed_in(&ceremony.cli, &ceremony.exchange().await);
+        let device = signed_in(&ceremony.cli, &ceremony.exchange().await);
         assert_eq!(rows().await, before + 3);
-        machine.delete("/v1/cli/devices/current").await.assert(204);
+        device.delete("/v1/cli/devices/current").await.assert(204);
         assert_eq!(rows().await, before + 4);
-        let denied = Ceremony::begin(way, &app.anonymous()).await;
+        let denied = Ceremony::begin(flow, &app.anonymous()).await;
         deny(&dashboard, denied.id()).await.assert(200);
         deny(&dashboard, denied.id()).await.refused(409);
         assert_eq!(rows().await, before + 6);
         let told: Vec<_> = app.audit_since(before).await.into_iter().map(|row| (row.credential_kind, row.account_id.is_some())).collect();
         let (none, here) = (("none".to_owned(), false), ("dashboard_session".to_owned(), true));
         assert_eq!((&told[0], &told[1], &told[4], &told[5]), (&none, &here, &none, &here), "who did it");
-        assert!(told[2].1 && told[3] == ((if way == Way::Browser { "cli_browser" } else { "cli_device" }).to_owned(), true), "{told:?}");
+        assert!(
+            told[2].1 && told[3] == ((if flow == CliFlow::Browser { "cli_browser" } else { "cli_device" }).to_owned(), true),
+            "{told:?}"
+        );
     }
     // A reused code revokes the credential, once.
-    let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
+    let mut ceremony = Ceremony::begin(CliFlow::Browser, &app.anonymous()).await;
     ceremony.log_in(&dashboard).await;
     // Each further use is a failure of the account, without a change.
     let before = app.audit_changes().await;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use tests::second_factors::{ORIGIN, Pending};
-use tests::{Authenticator, Holder, Lie, Options, TestApp};
+use tests::{Authenticator, Forgery, Holder, Options, TestApp};
 
-use crate::v1::mfa::{MINUTE, lies, members};
+use crate::v1::mfa::{MINUTE, forgeries, members};
 
 async fn with_ada() -> (TestApp, Holder) {
     let app = TestApp::spawn_with_passkeys().await;
@@ -51,30 +51,30 @@ async fn every_forged_response_is_refused() {
     let mut ada = app.with_passkey("ada").await;
     let bob = app.with_passkey("bob").await;
     let more = vec![
-        Lie::FlippedBit,
-        Lie::OtherKey,
-        Lie::Counter(1),
-        Lie::Counter(0),
-        Lie::Credential(bob.authenticator.id()),
-        Lie::Credential("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".to_owned()),
-        Lie::Credential(String::new()),
-        Lie::User(bob.authenticator.user()),
-        Lie::OtherEligibility,
+        Forgery::FlippedBit,
+        Forgery::OtherKey,
+        Forgery::Counter(1),
+        Forgery::Counter(0),
+        Forgery::Credential(bob.authenticator.id()),
+        Forgery::Credential("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".to_owned()),
+        Forgery::Credential(String::new()),
+        Forgery::User(bob.authenticator.user()),
+        Forgery::OtherEligibility,
     ];
-    for lie in [lies(), more].concat() {
+    for forgery in [forgeries(), more].concat() {
         let pending = app.pend("ada").await;
         let options = options_of(&pending).await;
-        let answer = pending.verify(&ada.authenticator.assert_but(&options, &lie)).await;
-        assert_eq!(answer.status, 401, "{lie:?}: {}", answer.text());
+        let answer = pending.verify(&ada.authenticator.assert_but(&options, &forgery)).await;
+        assert_eq!(answer.status, 401, "{forgery:?}: {}", answer.text());
         answer.refused_with(401, None);
         // A failed challenge cannot be retried, even with a valid response.
         let answer = pending.verify(&ada.authenticator.assert(&options)).await;
-        assert_eq!(answer.status, 401, "{lie:?}: {}", answer.text());
+        assert_eq!(answer.status, 401, "{forgery:?}: {}", answer.text());
     }
     // The user handle is optional if the account is known.
     let pending = app.pend("ada").await;
     let options = options_of(&pending).await;
-    pending.verify(&ada.authenticator.assert_but(&options, &Lie::NoUser)).await.assert(200);
+    pending.verify(&ada.authenticator.assert_but(&options, &Forgery::NoUser)).await.assert(200);
     app.pend("ada").await.passkey(&mut ada.authenticator).await.assert(200);
 }
 
@@ -166,7 +166,7 @@ async fn a_decreasing_signature_counter_is_refused() {
     app.pend("ada").await.passkey(&mut stolen).await.refused_with(401, None);
     // A step-up detects it, too.
     let options = ada.step_up_options().await;
-    let proof = json!({ "type": "passkey", "response": ada.authenticator.assert_but(&options, &Lie::Counter(2)) });
+    let proof = json!({ "type": "passkey", "response": ada.authenticator.assert_but(&options, &Forgery::Counter(2)) });
     crate::v1::mfa::needs_step_up(&ada.session.post("/v1/mfa/recovery-codes", json!({ "stepUp": proof })).await);
     app.pend("ada").await.passkey(&mut ada.authenticator).await.assert(200);
 }
@@ -186,7 +186,7 @@ async fn a_passkey_without_a_signature_counter_keeps_working() {
     // Once it counts, it must keep counting.
     let pending = app.pend("ada").await;
     let options = options_of(&pending).await;
-    pending.verify(&ada.authenticator.assert_but(&options, &Lie::Counter(7))).await.assert(200);
+    pending.verify(&ada.authenticator.assert_but(&options, &Forgery::Counter(7))).await.assert(200);
     app.pend("ada").await.passkey(&mut ada.authenticator).await.refused(401);
 }
 

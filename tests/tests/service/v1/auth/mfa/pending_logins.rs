@@ -149,7 +149,7 @@ async fn the_fifth_wrong_attempt_of_any_kind_cancels_the_login() {
             1 => pending.recovery("aaaa-aaaa-aaaa-aaaa").await,
             _ => {
                 let options = pending.options().await.assert(200)["options"].clone();
-                pending.verify(&ada.authenticator.assert_but(&options, &tests::Lie::FlippedBit)).await
+                pending.verify(&ada.authenticator.assert_but(&options, &tests::Forgery::FlippedBit)).await
             }
         };
         answer.refused_with(401, None);

@@ -4,7 +4,7 @@ use tests::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use tests::{Client, TestApp};
 
 use crate::v1::auth::cli::participants::{
-    Ceremony, WAYS, Way, ada, ada_with, approve, deny, machines, many, person, read, refused, status,
+    CLI_FLOWS, Ceremony, CliFlow, ada, ada_with, approve, authorized_devices, deny, many, person, read, refused, status,
 };
 use crate::v1::auth::cli::{DAY, MINUTE};
 
@@ -29,8 +29,8 @@ async fn others(app: &TestApp) -> Vec<(Client, Option<&'static str>)> {
 async fn only_a_dashboard_session_can_read_approve_and_deny() {
     let (app, dashboard) = ada().await;
     let others = others(&app).await;
-    for way in WAYS {
-        let ceremony = Ceremony::begin(way, &app.anonymous()).await;
+    for flow in CLI_FLOWS {
+        let ceremony = Ceremony::begin(flow, &app.anonymous()).await;
         for id in [ceremony.id(), UNKNOWN] {
             for (client, code) in &others {
                 read(client, id).await.refused_with(403, *code);
@@ -52,8 +52,8 @@ async fn an_account_past_its_mfa_deadline_cannot_approve() {
     let (app, old) = ada_with(many().with("LIMIT_SESSION", "90d").with("LIMIT_SESSION_IDLE", "90d")).await;
     let others = others(&app).await;
     app.miss_mfa_deadline("ada").await;
-    for way in WAYS {
-        let ceremony = Ceremony::begin(way, &app.anonymous()).await;
+    for flow in CLI_FLOWS {
+        let ceremony = Ceremony::begin(flow, &app.anonymous()).await;
         // The kind of credential is checked first, the request last.
         for (client, code) in &others {
             approve(client, UNKNOWN).await.refused_with(403, *code);
@@ -73,8 +73,8 @@ async fn without_a_second_factor_an_old_session_can_approve_after_reauthenticati
         app.clock.advance(2 * DAY);
         dashboard.get("/v1/authenticated").await.assert(200);
     }
-    for way in WAYS {
-        let ceremony = Ceremony::begin(way, &app.anonymous()).await;
+    for flow in CLI_FLOWS {
+        let ceremony = Ceremony::begin(flow, &app.anonymous()).await;
         approve(&dashboard, ceremony.id()).await.refused_with(403, Some("reauth_required"));
         dashboard.reauthenticate().await;
         approve(&dashboard, ceremony.id()).await.assert(200);
@@ -90,8 +90,8 @@ async fn an_approval_before_the_mfa_deadline_can_be_exchanged_after_it() {
     app.clock.advance(deadline - app.clock.now().0);
     dashboard.reauthenticate().await;
     let mut ceremonies = Vec::new();
-    for way in WAYS {
-        let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
+    for flow in CLI_FLOWS {
+        let mut ceremony = Ceremony::begin(flow, &app.anonymous()).await;
         ceremony.approve(&dashboard).await;
         ceremonies.push(ceremony);
     }
@@ -104,7 +104,7 @@ async fn an_approval_before_the_mfa_deadline_can_be_exchanged_after_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_request_is_not_found() {
     let (app, dashboard) = ada().await;
-    let ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
+    let ceremony = Ceremony::begin(CliFlow::Browser, &app.anonymous()).await;
     let upper = ceremony.id().to_uppercase();
     for id in [UNKNOWN, "x", "..", "%00", "%ff", "1", upper.trim_end_matches(char::is_alphanumeric), &"a".repeat(3_000)] {
         for answer in [read(&dashboard, id).await, approve(&dashboard, id).await, deny(&dashboard, id).await] {
@@ -116,9 +116,9 @@ async fn an_unknown_request_is_not_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_is_final() {
     let (app, dashboard) = ada_with(many()).await;
-    for way in WAYS {
+    for flow in CLI_FLOWS {
         for (number, first) in ["approve", "deny"].into_iter().enumerate() {
-            let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
+            let mut ceremony = Ceremony::begin(flow, &app.anonymous()).await;
             if number == 0 {
                 ceremony.approve(&dashboard).await;
             } else {
@@ -129,7 +129,7 @@ async fn a_decision_is_final() {
                 deny(&dashboard, ceremony.id()).await.refused_with(409, None);
             }
             let expected = if number == 0 { "approved" } else { "denied" };
-            assert_eq!(status(&dashboard, ceremony.id()).await, expected, "{way:?} {first}");
+            assert_eq!(status(&dashboard, ceremony.id()).await, expected, "{flow:?} {first}");
             if number == 0 {
                 ceremony.exchange().await.assert(200);
                 approve(&dashboard, ceremony.id()).await.refused_with(409, None);
@@ -138,16 +138,16 @@ async fn a_decision_is_final() {
             }
         }
     }
-    assert_eq!(machines(&dashboard).await.len(), 2);
+    assert_eq!(authorized_devices(&dashboard).await.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decided_request_is_visible_only_to_its_account() {
     let (app, ada) = ada_with(many()).await;
     let bob = person(&app, "bob").await;
-    for way in WAYS {
+    for flow in CLI_FLOWS {
         for approves in [true, false] {
-            let ceremony = Ceremony::begin(way, &app.anonymous()).await;
+            let ceremony = Ceremony::begin(flow, &app.anonymous()).await;
             // Any user with the link may approve.
             assert_eq!(read(&bob, ceremony.id()).await.assert(200), read(&ada, ceremony.id()).await.assert(200));
             if approves { approve(&ada, ceremony.id()).await } else { deny(&ada, ceremony.id()).await }.assert(200);
@@ -164,10 +164,11 @@ async fn a_decided_request_is_visible_only_to_its_account() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_is_pending_for_ten_minutes() {
     let (app, dashboard) = ada().await;
-    for way in WAYS {
+    for flow in CLI_FLOWS {
         dashboard.reauthenticate().await;
         let cli = app.anonymous();
-        let (timely, denied, late) = (Ceremony::begin(way, &cli).await, Ceremony::begin(way, &cli).await, Ceremony::begin(way, &cli).await);
+        let (timely, denied, late) =
+            (Ceremony::begin(flow, &cli).await, Ceremony::begin(flow, &cli).await, Ceremony::begin(flow, &cli).await);
         app.clock.advance(10 * MINUTE - 1);
         approve(&dashboard, timely.id()).await.assert(200);
         deny(&dashboard, denied.id()).await.assert(200);
@@ -182,14 +183,14 @@ async fn a_request_is_pending_for_ten_minutes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denied_request_returns_no_credential_in_either_flow() {
     let (app, dashboard) = ada().await;
-    for way in WAYS {
-        let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
+    for flow in CLI_FLOWS {
+        let mut ceremony = Ceremony::begin(flow, &app.anonymous()).await;
         deny(&dashboard, ceremony.id()).await.assert(200);
         // No code was issued; an invented one is unknown.
         ceremony.grant["code"] = serde_json::json!("A".repeat(43));
-        refused(&ceremony.exchange().await, if way == Way::Browser { "invalid_grant" } else { "access_denied" });
+        refused(&ceremony.exchange().await, if flow == CliFlow::Browser { "invalid_grant" } else { "access_denied" });
     }
-    assert!(machines(&dashboard).await.is_empty());
+    assert!(authorized_devices(&dashboard).await.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,7 +198,7 @@ async fn the_body_is_optional_and_ignored() {
     let (app, dashboard) = ada_with(many()).await;
     for decision in ["approve", "deny"] {
         for body in ["", "{}", "null", "[1", "{\"status\":\"denied\"}"] {
-            let ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
+            let ceremony = Ceremony::begin(CliFlow::Device, &app.anonymous()).await;
             let path = format!("/v1/cli/authorizations/{}/{decision}", ceremony.id());
             let request = dashboard.request(reqwest::Method::POST, &path).header("content-type", "application/json").body(body);
             dashboard.send(request).await.assert(200);

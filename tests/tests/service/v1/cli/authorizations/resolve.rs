@@ -5,7 +5,7 @@ use tests::Answer;
 use tests::SessionOrigin::{CliDevice, Dashboard};
 
 use crate::v1::auth::cli::MINUTE;
-use crate::v1::auth::cli::participants::{Ceremony, Way, ada, ada_with, approve, deny, many, members, person, read, resolve};
+use crate::v1::auth::cli::participants::{Ceremony, CliFlow, ada, ada_with, approve, deny, many, members, person, read, resolve};
 
 #[track_caller]
 fn limited(answer: &Answer) -> u64 {
@@ -17,7 +17,7 @@ fn limited(answer: &Answer) -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn case_and_dashes_do_not_matter() {
     let (app, dashboard) = ada().await;
-    let ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
+    let ceremony = Ceremony::begin(CliFlow::Device, &app.anonymous()).await;
     let code = ceremony.user_code();
     let bare = code.replace('-', "");
     for written in [code.to_owned(), bare.clone(), code.to_lowercase(), bare.to_lowercase(), format!("{}-{}", &bare[..2], &bare[2..])] {
@@ -29,9 +29,9 @@ async fn case_and_dashes_do_not_matter() {
 async fn a_code_resolves_to_its_request_while_it_is_pending() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
-    let approved = Ceremony::begin(Way::Device, &cli).await;
-    let denied = Ceremony::begin(Way::Device, &cli).await;
-    let expired = Ceremony::begin(Way::Device, &cli).await;
+    let approved = Ceremony::begin(CliFlow::Device, &cli).await;
+    let denied = Ceremony::begin(CliFlow::Device, &cli).await;
+    let expired = Ceremony::begin(CliFlow::Device, &cli).await;
     approve(&dashboard, approved.id()).await.assert(200);
     deny(&dashboard, denied.id()).await.assert(200);
     resolve(&dashboard, approved.user_code()).await.refused(404);
@@ -62,7 +62,7 @@ async fn an_invalid_code_is_named() {
 async fn an_account_is_limited_to_ten_wrong_codes_in_fifteen_minutes() {
     let (app, ada) = ada_with(many()).await;
     let bob = person(&app, "bob").await;
-    let sound = Ceremony::begin(Way::Device, &app.anonymous()).await;
+    let sound = Ceremony::begin(CliFlow::Device, &app.anonymous()).await;
     for number in 0..10 {
         // Correct codes in between do not reset the count.
         resolve(&ada, sound.user_code()).await.assert(200);
@@ -81,7 +81,7 @@ async fn an_account_is_limited_to_ten_wrong_codes_in_fifteen_minutes() {
     resolve(&ada, "BCDF-GHJK").await.refused(404);
     limited(&resolve(&ada, "BCDF-GHJK").await);
     app.clock.advance(1_000);
-    let fresh = Ceremony::begin(Way::Device, &app.anonymous()).await;
+    let fresh = Ceremony::begin(CliFlow::Device, &app.anonymous()).await;
     resolve(&ada, fresh.user_code()).await.assert(200);
 }
 
@@ -100,7 +100,7 @@ async fn ten_of_fifty_concurrent_wrong_codes_are_checked() {
     }
     let count = |status: u16| statuses.iter().filter(|found| **found == status).count();
     assert_eq!((count(404), count(429)), (10, 40), "{statuses:?}");
-    let sound = Ceremony::begin(Way::Device, &app.anonymous()).await;
+    let sound = Ceremony::begin(CliFlow::Device, &app.anonymous()).await;
     limited(&resolve(&ada, sound.user_code()).await);
 }
 
@@ -114,11 +114,11 @@ async fn the_limit_of_wrong_codes_is_a_setting() {
 #[tokio::test(flavor = "multi_thread")]
 async fn only_a_dashboard_session_can_resolve_codes() {
     let (app, dashboard) = ada().await;
-    let ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
+    let ceremony = Ceremony::begin(CliFlow::Device, &app.anonymous()).await;
     let key = app.named_key("ada", "build server").await;
     resolve(&key, ceremony.user_code()).await.refused_with(403, None);
-    let machine = app.open_session("ada", CliDevice).await;
-    resolve(&machine, ceremony.user_code()).await.refused_with(403, Some("dashboard_session_required"));
+    let device = app.open_session("ada", CliDevice).await;
+    resolve(&device, ceremony.user_code()).await.refused_with(403, Some("dashboard_session_required"));
     resolve(&app.anonymous(), ceremony.user_code()).await.refused(401);
     // Refused before validation: nothing was counted.
     assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name = 'cli_resolves'").await, 0);

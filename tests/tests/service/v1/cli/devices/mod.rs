@@ -7,7 +7,7 @@ use tests::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use tests::{Client, Device, TestApp};
 
 use crate::v1::auth::cli::DAY;
-use crate::v1::auth::cli::participants::{Ceremony, Way, ada, is_in, machines, members, person};
+use crate::v1::auth::cli::participants::{Ceremony, CliFlow, ada, authorized_devices, is_in, members, person};
 
 fn laptop() -> Device {
     let text = |text: &str| Some(text.to_owned());
@@ -22,7 +22,7 @@ fn laptop() -> Device {
 
 /// The ID of a client's own credential.
 async fn own(client: &Client) -> String {
-    let current = machines(client).await.into_iter().find(|machine| machine["isCurrent"] == true);
+    let current = authorized_devices(client).await.into_iter().find(|device| device["isCurrent"] == true);
     current.unwrap()["credentialId"].as_str().unwrap().to_owned()
 }
 
@@ -42,10 +42,10 @@ async fn only_the_accounts_active_devices_are_listed() {
     let first = app.open_session_of("ada", CliBrowser, "203.0.113.7", &laptop()).await;
     app.clock.advance(1_000);
     let second = app.open_session_of("ada", CliDevice, "2001:db8::7", &Device::default()).await;
-    assert_eq!(machines(&dashboard).await.len(), 3);
+    assert_eq!(authorized_devices(&dashboard).await.len(), 3);
     ended.delete("/v1/account/sessions/current").await.assert(204);
 
-    let shown = machines(&first).await;
+    let shown = authorized_devices(&first).await;
     assert_eq!(
         shown[0],
         json!({
@@ -62,13 +62,16 @@ async fn only_the_accounts_active_devices_are_listed() {
         })
     );
     assert_eq!(shown.len(), 2, "oldest first");
-    let flags = |shown: Vec<Value>| shown.iter().map(|machine| machine["isCurrent"].as_bool().unwrap()).collect::<Vec<_>>();
-    assert_eq!((flags(machines(&second).await), flags(machines(&dashboard).await)), (vec![false, true], vec![false, false]));
-    assert_eq!(machines(&bob).await.len(), 1);
+    let flags = |shown: Vec<Value>| shown.iter().map(|device| device["isCurrent"].as_bool().unwrap()).collect::<Vec<_>>();
+    assert_eq!(
+        (flags(authorized_devices(&second).await), flags(authorized_devices(&dashboard).await)),
+        (vec![false, true], vec![false, false])
+    );
+    assert_eq!(authorized_devices(&bob).await.len(), 1);
 
     app.clock.advance(90 * DAY - 1_000);
     let again = app.open_session("ada", Dashboard).await;
-    assert_eq!(machines(&again).await.len(), 1, "the other one has expired");
+    assert_eq!(authorized_devices(&again).await.len(), 1, "the other one has expired");
     assert_eq!(members(&again.get("/v1/cli/devices").await.json()), ["devices"]);
 }
 
@@ -77,8 +80,8 @@ async fn revoking_a_device_affects_no_other() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let mut clients = Vec::new();
-    for way in [Way::Browser, Way::Device, Way::Browser, Way::Device] {
-        clients.push(Ceremony::begin(way, &cli).await.log_in(&dashboard).await);
+    for flow in [CliFlow::Browser, CliFlow::Device, CliFlow::Browser, CliFlow::Device] {
+        clients.push(Ceremony::begin(flow, &cli).await.log_in(&dashboard).await);
     }
     let mut ids = Vec::new();
     for client in &clients {
@@ -93,17 +96,20 @@ async fn revoking_a_device_affects_no_other() {
     shut_out(&clients[1], &ids[2]).await.assert(204);
     shut_out(&clients[1], &ids[1]).await.assert(204);
     assert!(!is_in(&clients[1]).await && !is_in(&clients[2]).await && is_in(&clients[3]).await);
-    assert_eq!(machines(&dashboard).await.iter().map(|machine| machine["credentialId"].as_str().unwrap()).collect::<Vec<_>>(), [&ids[3]]);
+    assert_eq!(
+        authorized_devices(&dashboard).await.iter().map(|device| device["credentialId"].as_str().unwrap()).collect::<Vec<_>>(),
+        [&ids[3]]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_can_revoke_itself() {
     let (app, dashboard) = ada().await;
-    for way in [Way::Browser, Way::Device] {
-        let machine = Ceremony::begin(way, &app.anonymous()).await.log_in(&dashboard).await;
-        let other = Ceremony::begin(way, &app.anonymous()).await.log_in(&dashboard).await;
-        machine.delete("/v1/cli/devices/current").await.assert(204);
-        machine.delete("/v1/cli/devices/current").await.refused(401);
+    for flow in [CliFlow::Browser, CliFlow::Device] {
+        let device = Ceremony::begin(flow, &app.anonymous()).await.log_in(&dashboard).await;
+        let other = Ceremony::begin(flow, &app.anonymous()).await.log_in(&dashboard).await;
+        device.delete("/v1/cli/devices/current").await.assert(204);
+        device.delete("/v1/cli/devices/current").await.refused(401);
         assert!(is_in(&other).await && is_in(&dashboard).await);
     }
 }
@@ -119,14 +125,14 @@ async fn credentials_other_than_clis_are_not_devices() {
     }
     let key = app.named_key("ada", "build server").await;
     let robot = app.api_key("ada", &["read", "deploy", "apps"]).await;
-    let machine = app.open_session("ada", CliBrowser).await;
-    let id = own(&machine).await;
+    let device = app.open_session("ada", CliBrowser).await;
+    let id = own(&device).await;
     for client in [&key, &robot] {
         client.get("/v1/cli/devices").await.refused_with(403, None);
         client.delete("/v1/cli/devices/current").await.refused_with(403, None);
         shut_out(client, &id).await.refused_with(403, None);
     }
-    assert!(is_in(&key).await && is_in(&machine).await);
+    assert!(is_in(&key).await && is_in(&device).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,7 +140,7 @@ async fn devices_of_another_account_are_not_found() {
     let (app, dashboard) = ada().await;
     let bob = person(&app, "bob").await;
     let bobs = app.open_session("bob", CliDevice).await;
-    let machine = app.open_session("ada", CliBrowser).await;
+    let device = app.open_session("ada", CliBrowser).await;
     let other = app.open_session("ada", Dashboard).await;
     app.named_key("ada", "build server").await;
     let mut ids = vec![own(&bobs).await, "x".to_owned(), "%00".to_owned(), "%ff".to_owned(), "a%20b".to_owned(), "x".repeat(3_000)];
@@ -145,9 +151,9 @@ async fn devices_of_another_account_are_not_found() {
     for id in &ids {
         shut_out(&dashboard, id).await.refused(404);
     }
-    assert!(is_in(&bobs).await && is_in(&bob).await && is_in(&machine).await && is_in(&other).await);
+    assert!(is_in(&bobs).await && is_in(&bob).await && is_in(&device).await && is_in(&other).await);
     // An expired device is not found.
-    let id = own(&machine).await;
+    let id = own(&device).await;
     app.clock.advance(90 * DAY);
     let again = app.open_session("ada", Dashboard).await;
     shut_out(&again, &id).await.refused(404);
@@ -156,8 +162,8 @@ async fn devices_of_another_account_are_not_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_concurrent_revocations_of_a_device_one_succeeds() {
     let (app, dashboard) = ada().await;
-    let machine = app.open_session("ada", CliBrowser).await;
-    let id = own(&machine).await;
+    let device = app.open_session("ada", CliBrowser).await;
+    let id = own(&device).await;
     let attempts: Vec<_> = (0..10)
         .map(|_| {
             let (client, id) = (dashboard.clone(), id.clone());
@@ -180,15 +186,15 @@ async fn a_device_can_be_revoked_by_name_by_address_and_as_an_access_key() {
     let (by_name, by_address) = (open().await, "/v1/sessions/203.0.113.7");
     dashboard.delete("/v1/sessions/Ada's%20laptop").await.assert(204);
     assert!(!is_in(&by_name).await);
-    let machine = open().await;
+    let device = open().await;
     dashboard.delete(by_address).await.assert(204);
-    assert!(!is_in(&machine).await);
-    let machine = open().await;
-    let id = own(&machine).await;
+    assert!(!is_in(&device).await);
+    let device = open().await;
+    let id = own(&device).await;
     dashboard.delete(&format!("/v1/access-keys/CLI-{id}")).await.assert(204);
-    assert!(!is_in(&machine).await);
+    assert!(!is_in(&device).await);
     // Only dashboard sessions.
-    let machine = open().await;
+    let device = open().await;
     dashboard.delete("/v1/account/sessions").await.assert(200);
-    assert!(is_in(&machine).await);
+    assert!(is_in(&device).await);
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use tests::SessionOrigin::Dashboard;
 use tests::{Client, ReceivedMail, TestApp};
 
-use crate::v1::auth::cli::participants::{Ceremony, WAYS, Way, ada_with, deny, is_in, machines, many, refused};
+use crate::v1::auth::cli::participants::{CLI_FLOWS, Ceremony, CliFlow, ada_with, authorized_devices, deny, is_in, many, refused};
 
 const EMAIL: &str = "ada@example.com";
 
@@ -25,14 +25,14 @@ fn says(mail: &ReceivedMail, subject: &str, texts: &[&str]) {
     assert!(!mail.source.contains("svc_ss_") && !mail.source.contains("#token="));
 }
 
-async fn log_in(app: &TestApp, dashboard: &Client, way: Way) -> Client {
+async fn log_in(app: &TestApp, dashboard: &Client, flow: CliFlow) -> Client {
     let told = json!({ "deviceName": "Ada's laptop", "clientName": "updraft", "clientPlatform": "linux x64" });
     let cli = app.anonymous().from("203.0.113.7");
-    Ceremony::begin_with(way, &cli, &told).await.log_in(dashboard).await
+    Ceremony::begin_with(flow, &cli, &told).await.log_in(dashboard).await
 }
 
 async fn id(client: &Client) -> String {
-    let current = machines(client).await.into_iter().find(|machine| machine["isCurrent"] == true);
+    let current = authorized_devices(client).await.into_iter().find(|device| device["isCurrent"] == true);
     current.unwrap()["credentialId"].as_str().unwrap().to_owned()
 }
 
@@ -41,22 +41,22 @@ async fn the_owner_is_notified_of_each_authorized_and_revoked_device() {
     let (app, dashboard) = ada_with(many()).await;
     let dashboard = dashboard.from("198.51.100.9");
     let mut mails = 0;
-    for way in WAYS {
-        let machine = log_in(&app, &dashboard, way).await;
+    for flow in CLI_FLOWS {
+        let device = log_in(&app, &dashboard, flow).await;
         says(&next(&app, &mut mails).await, "A device was authorized", &["Ada's laptop", "203.0.113.7"]);
-        machine.delete("/v1/cli/devices/current").await.assert(204);
+        device.delete("/v1/cli/devices/current").await.assert(204);
         says(&next(&app, &mut mails).await, "A device was revoked", &["Ada's laptop", "203.0.113.7"]);
 
         for path in ["/v1/cli/devices/{id}", "/v1/access-keys/CLI-{id}", "/v1/sessions/203.0.113.7"] {
-            let machine = log_in(&app, &dashboard, way).await;
+            let device = log_in(&app, &dashboard, flow).await;
             next(&app, &mut mails).await;
-            dashboard.delete(&path.replace("{id}", &id(&machine).await)).await.assert(204);
-            assert!(!is_in(&machine).await);
+            dashboard.delete(&path.replace("{id}", &id(&device).await)).await.assert(204);
+            assert!(!is_in(&device).await);
             says(&next(&app, &mut mails).await, "A device was revoked", &["Ada's laptop", "198.51.100.9"]);
         }
-        let machine = log_in(&app, &dashboard, way).await;
+        let device = log_in(&app, &dashboard, flow).await;
         next(&app, &mut mails).await;
-        machine.delete("/v1/account/sessions/current").await.assert(204);
+        device.delete("/v1/account/sessions/current").await.assert(204);
         says(&next(&app, &mut mails).await, "A device was revoked", &["Ada's laptop"]);
     }
 }
@@ -65,7 +65,7 @@ async fn the_owner_is_notified_of_each_authorized_and_revoked_device() {
 async fn the_owner_is_notified_when_a_code_is_reused() {
     let (app, dashboard) = ada_with(many()).await;
     let mut mails = 0;
-    let mut ceremony = Ceremony::begin_with(Way::Browser, &app.anonymous(), &json!({ "deviceName": "Ada's laptop" })).await;
+    let mut ceremony = Ceremony::begin_with(CliFlow::Browser, &app.anonymous(), &json!({ "deviceName": "Ada's laptop" })).await;
     ceremony.log_in(&dashboard).await;
     next(&app, &mut mails).await;
     refused(&ceremony.exchange().await, "invalid_grant");
@@ -78,10 +78,10 @@ async fn the_owner_is_notified_when_a_code_is_reused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn only_authorization_and_revocation_send_notices() {
     let (app, dashboard) = ada_with(many()).await;
-    for way in WAYS {
-        let mut approved = Ceremony::begin(way, &app.anonymous()).await;
+    for flow in CLI_FLOWS {
+        let mut approved = Ceremony::begin(flow, &app.anonymous()).await;
         approved.approve(&dashboard).await;
-        let denied = Ceremony::begin(way, &app.anonymous()).await;
+        let denied = Ceremony::begin(flow, &app.anonymous()).await;
         deny(&dashboard, denied.id()).await.assert(200);
     }
     let session = app.open_session("ada", Dashboard).await;
@@ -96,13 +96,13 @@ async fn only_authorization_and_revocation_send_notices() {
 async fn a_device_without_a_name_also_sends_a_notice() {
     let (app, dashboard) = ada_with(many()).await;
     let mut mails = 0;
-    let machine = Ceremony::begin(Way::Device, &app.anonymous().from("203.0.113.7")).await.log_in(&dashboard).await;
+    let device = Ceremony::begin(CliFlow::Device, &app.anonymous().from("203.0.113.7")).await.log_in(&dashboard).await;
     says(&next(&app, &mut mails).await, "A device was authorized", &["203.0.113.7"]);
-    machine.delete("/v1/cli/devices/current").await.assert(204);
+    device.delete("/v1/cli/devices/current").await.assert(204);
     next(&app, &mut mails).await;
     // A device name is escaped.
     let told = json!({ "deviceName": "<a href=\"https://evil.example\">laptop</a>" });
-    Ceremony::begin_with(Way::Device, &app.anonymous(), &told).await.log_in(&dashboard).await;
+    Ceremony::begin_with(CliFlow::Device, &app.anonymous(), &told).await.log_in(&dashboard).await;
     let mail = next(&app, &mut mails).await;
     assert!(!mail.html.contains("<a href=\"https://evil") && mail.html.contains("evil.example"), "{}", mail.html);
 }

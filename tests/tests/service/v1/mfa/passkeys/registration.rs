@@ -4,9 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use tests::second_factors::ORIGIN;
-use tests::{Answer, Authenticator, Holder, Lie, Options, TestApp};
+use tests::{Answer, Authenticator, Forgery, Holder, Options, TestApp};
 
-use crate::v1::mfa::{MINUTE, lies, members, needs_step_up, texts};
+use crate::v1::mfa::{MINUTE, forgeries, members, needs_step_up, texts};
 
 async fn verify(ada: &Holder, response: &Value) -> Answer {
     ada.session.post("/v1/mfa/passkeys/register/verify", json!({ "response": response })).await
@@ -74,13 +74,13 @@ async fn a_passkey_is_stored_with_its_properties() {
 async fn every_forged_response_is_refused() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
-    for lie in [lies(), vec![Lie::Algorithm(-8), Lie::Algorithm(-9), Lie::Credential(String::new())]].concat() {
+    for forgery in [forgeries(), vec![Forgery::Algorithm(-8), Forgery::Algorithm(-9), Forgery::Credential(String::new())]].concat() {
         let options = ada.registration_options().await;
-        let response = ada.authenticator.clone().register_but(&options, &lie);
+        let response = ada.authenticator.clone().register_but(&options, &forgery);
         let answer = verify(&ada, &response).await;
-        assert_eq!(answer.status, 400, "{lie:?}: {}", answer.text());
+        assert_eq!(answer.status, 400, "{forgery:?}: {}", answer.text());
         answer.refused_with(400, None);
-        assert_eq!(ada.passkeys().await, Vec::<Value>::new(), "{lie:?}");
+        assert_eq!(ada.passkeys().await, Vec::<Value>::new(), "{forgery:?}");
     }
     assert_eq!(ada.mfa().await["mfaEnabled"], false);
     ada.enrol_passkey(None).await.assert(200);
@@ -174,7 +174,7 @@ async fn a_challenge_works_once_for_one_session_and_purpose_within_five_minutes(
 async fn a_credential_id_can_be_registered_only_once() {
     let app = TestApp::spawn_with_passkeys().await;
     let ada = app.with_passkey("ada").await;
-    let taken = Lie::Credential(ada.authenticator.id());
+    let taken = Forgery::Credential(ada.authenticator.id());
     let bob = app.without_factor("bob").await;
     let options = bob.registration_options().await;
     verify(&bob, &Authenticator::new(ORIGIN).register_but(&options, &taken)).await.refused_with(409, None);
@@ -195,14 +195,14 @@ async fn a_credential_id_has_at_most_1023_bytes() {
     let mut ada = app.without_factor("ada").await;
     let id = |length: usize| URL_SAFE_NO_PAD.encode(vec![7; length]);
     let options = ada.registration_options().await;
-    verify(&ada, &ada.authenticator.clone().register_but(&options, &Lie::Credential(id(1_024)))).await.refused_with(400, None);
+    verify(&ada, &ada.authenticator.clone().register_but(&options, &Forgery::Credential(id(1_024)))).await.refused_with(400, None);
     assert_eq!(ada.passkeys().await, Vec::<Value>::new());
     let options = ada.registration_options().await;
-    let response = ada.authenticator.register_but(&options, &Lie::Credential(id(1_023)));
+    let response = ada.authenticator.register_but(&options, &Forgery::Credential(id(1_023)));
     verify(&ada, &response).await.assert(200);
     // It can sign in.
     let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
-    let response = ada.authenticator.assert_but(&asked["options"], &Lie::Credential(id(1_023)));
+    let response = ada.authenticator.assert_but(&asked["options"], &Forgery::Credential(id(1_023)));
     let body = json!({ "challengeId": asked["challengeId"], "response": response });
     app.anonymous().post("/v1/auth/passkey/verify", body).await.assert(200);
 }

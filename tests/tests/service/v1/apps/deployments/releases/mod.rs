@@ -1,7 +1,7 @@
 //! `…/deployments/{deployment}/releases`.
 
 mod concurrent_uploads;
-mod deployment_replaced_meanwhile;
+mod deployment_replaced_during_upload;
 mod listing;
 mod upload;
 mod upload_faults;

@@ -2,7 +2,7 @@
 
 /// The forged part of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lie {
+pub enum Forgery {
     /// Another origin.
     Origin(&'static str),
     /// A frame in a page of another origin.
