@@ -17,7 +17,7 @@ use control::domain::operator::deployment_keys::KeyOperation;
 use control::infra::clock::{Clock, Entropy};
 use control::infra::crypto::keys::EncryptionKeys;
 use control::infra::db::Db;
-use control::jobs::replay::{Credentials, Place, Replay};
+use control::jobs::replay::{Credentials, Location, Replay};
 use control::server::{self as serve, telemetry};
 use shared::keys::DeploymentKey;
 use shared::time::parse_duration;
@@ -73,7 +73,7 @@ struct ReplayArguments {
         value_name = "DIR|s3://BUCKET?endpoint=URL&region=NAME",
         help = "A folder with the downloaded dead letters, or an S3 bucket (needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
     )]
-    from: Place,
+    from: Location,
     /// Keep dead letters after counting them
     #[arg(long)]
     keep: bool,
@@ -368,7 +368,7 @@ async fn rotate_keys(given: &RawSettings) -> Result<(), Failure> {
 
 async fn replay(config: &DatabaseConfig, arguments: &ReplayArguments) -> Result<(), Failure> {
     let credentials = Credentials::read(|name| std::env::var(name).ok());
-    if matches!(arguments.from, Place::Bucket(_)) && credentials.is_none() {
+    if matches!(arguments.from, Location::Bucket(_)) && credentials.is_none() {
         return Err("a bucket needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into());
     }
     let db = Db::open_existing(&config.database_url.0).await?;

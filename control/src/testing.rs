@@ -94,7 +94,7 @@ pub mod encryption {
 /// The rows of the audit trail and their hash chain.
 pub mod audit {
     pub use crate::domain::audit::repo::{EventRow, from as rows};
-    pub use crate::domain::audit::service::{Broken, IntactChain, KnownHead, verify};
+    pub use crate::domain::audit::service::{ChainFault, IntactChain, KnownHead, verify};
     pub use crate::domain::traces::{Event as FailureEvent, Warning, backlog::Backlog};
 }
 
@@ -123,7 +123,7 @@ pub mod outbox {
 
 /// Snapshots, and the values in KV.
 pub mod snapshots {
-    pub use crate::domain::{deployments::snapshots::enqueue, snapshot::Form, snapshot::turns::Turn, snapshot::turns::Turns};
+    pub use crate::domain::{deployments::snapshots::enqueue, snapshot::Form, snapshot::slots::BuildSlot, snapshot::slots::BuildSlots};
     pub use crate::infra::kv::bulk::{Bulk, MAX_PAIRS, MAX_VALUE_BYTES, Pushed};
 }
 
@@ -140,7 +140,7 @@ pub mod jobs {
     pub use crate::domain::counting::{gone::Round as DeletionRound, versions::round as versions_round};
     pub use crate::jobs::runner::{Job, JobStatus, Pause, Runner};
     pub use crate::jobs::{
-        history::round as history_round, reconcile::Repairs, reconcile::once as reconcile, replay::Place, snapshots::Pusher,
+        history::round as history_round, reconcile::Repairs, reconcile::once as reconcile, replay::Location, snapshots::Pusher,
     };
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shared::signature::{Download, verify_download};
-use shared::wire::range::{Wanted, names_tag, wanted};
+use shared::wire::range::{RequestedRange, names_tag, wanted};
 use wasm_bindgen::JsValue;
 use worker::{Bucket, Range, ResponseBody, web_sys};
 
@@ -72,18 +72,18 @@ async fn from_bucket(
     if is_known {
         return Ok(Some(reply::stream(304, &headers, None)?));
     }
-    let wanted = if is_head { Wanted::Whole } else { wanted(range.as_deref(), size) };
+    let wanted = if is_head { RequestedRange::Whole } else { wanted(range.as_deref(), size) };
     match wanted {
-        Wanted::Whole if is_head => {
+        RequestedRange::Whole if is_head => {
             headers.set("content-length", &size.to_string())?;
             Ok(Some(reply::stream(200, &headers, None)?))
         }
-        Wanted::Whole => {
+        RequestedRange::Whole => {
             let Some(object) = bucket.get(&key).execute().await? else { return Ok(None) };
             whole(&headers, &object).map(Some)
         }
-        Wanted::Unsatisfiable => Err(Refusal::unsatisfiable(size).into()),
-        Wanted::Part(part) => {
+        RequestedRange::Unsatisfiable => Err(Refusal::unsatisfiable(size).into()),
+        RequestedRange::Part(part) => {
             let (first, last, length) = (part.start, part.end.saturating_sub(1), part.end.saturating_sub(part.start));
             let part = bucket.get(&key).range(Range::OffsetWithLength { offset: first, length }).execute().await?;
             let Some(part) = part else { return Ok(None) };

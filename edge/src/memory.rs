@@ -1,7 +1,7 @@
 //! The isolate's cache: snapshots, unknown keys, and the number of lookups at control.
 //!
 //! Pure code: time is an argument, and there are no JavaScript values. `store` owns the one instance. The runtime may evict an isolate at any time,
-//! so this must never hold state. Start with [`Memory::recall`].
+//! so this must never hold state. Start with [`Memory::get`].
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -28,13 +28,13 @@ pub struct Ages {
 
 /// The result of a cache lookup.
 #[derive(Debug)]
-pub enum Recall<S> {
+pub enum CacheResult<S> {
     /// Answer with this.
-    Use(Rc<S>),
+    Hit(Rc<S>),
     /// Answer with this, and refresh it in the background: the caller now has the lease.
-    UseAndRefresh(Rc<S>),
+    HitAndRefresh(Rc<S>),
     /// Look it up in KV or control, and wait.
-    LookUp,
+    Miss,
     /// The key did not exist less than 30 s ago.
     Unknown,
 }
@@ -52,9 +52,9 @@ struct Entry<S> {
 
 /// The freshness of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Condition {
+enum Freshness {
     /// Use it.
-    Good,
+    Fresh,
     /// Use it and refresh it.
     Aged,
     /// Look it up again before use.
@@ -62,16 +62,16 @@ enum Condition {
 }
 
 impl<S> Entry<S> {
-    fn condition(&self, now: i64, ages: Ages) -> Condition {
+    fn freshness(&self, now: i64, ages: Ages) -> Freshness {
         let age = now - self.checked;
         if age < ages.fresh || now < self.kept_until {
-            Condition::Good
+            Freshness::Fresh
         } else if age >= ages.stale {
-            Condition::Stale
+            Freshness::Stale
         } else if now < self.leased_until {
-            Condition::Good
+            Freshness::Fresh
         } else {
-            Condition::Aged
+            Freshness::Aged
         }
     }
 }
@@ -91,26 +91,26 @@ impl<S> Memory<S> {
     }
 
     /// Looks up `key` in the cache.
-    pub fn recall(&mut self, key: &str, now: i64, ages: Ages) -> Recall<S> {
+    pub fn get(&mut self, key: &str, now: i64, ages: Ages) -> CacheResult<S> {
         let Some(entry) = self.entries.get(key) else {
-            return if self.unknown.get(key).is_some_and(|until| now < *until) { Recall::Unknown } else { Recall::LookUp };
+            return if self.unknown.get(key).is_some_and(|until| now < *until) { CacheResult::Unknown } else { CacheResult::Miss };
         };
-        match entry.condition(now, ages) {
-            Condition::Good => Recall::Use(Rc::clone(&entry.snapshot)),
-            Condition::Aged => {
+        match entry.freshness(now, ages) {
+            Freshness::Fresh => CacheResult::Hit(Rc::clone(&entry.snapshot)),
+            Freshness::Aged => {
                 entry.leased_until = now + LEASE_MS;
-                Recall::UseAndRefresh(Rc::clone(&entry.snapshot))
+                CacheResult::HitAndRefresh(Rc::clone(&entry.snapshot))
             }
-            Condition::Stale => Recall::LookUp,
+            Freshness::Stale => CacheResult::Miss,
         }
     }
 
-    /// The snapshot, if [`Memory::recall`] would return [`Recall::Use`].
-    pub fn good(&mut self, key: &str, now: i64, ages: Ages) -> Option<Rc<S>> {
-        let condition = self.entries.peek(key)?.condition(now, ages);
-        match (condition == Condition::Good).then(|| self.recall(key, now, ages))? {
-            Recall::Use(snapshot) => Some(snapshot),
-            Recall::UseAndRefresh(_) | Recall::LookUp | Recall::Unknown => None,
+    /// The snapshot, if [`Memory::get`] would return [`CacheResult::Hit`].
+    pub fn get_fresh(&mut self, key: &str, now: i64, ages: Ages) -> Option<Rc<S>> {
+        let freshness = self.entries.peek(key)?.freshness(now, ages);
+        match (freshness == Freshness::Fresh).then(|| self.get(key, now, ages))? {
+            CacheResult::Hit(snapshot) => Some(snapshot),
+            CacheResult::HitAndRefresh(_) | CacheResult::Miss | CacheResult::Unknown => None,
         }
     }
 
@@ -188,9 +188,9 @@ mod tests {
         Memory::new(32 << 20)
     }
 
-    fn used(recall: &Recall<&'static str>) -> &'static str {
-        match recall {
-            Recall::Use(snapshot) => snapshot,
+    fn used(result: &CacheResult<&'static str>) -> &'static str {
+        match result {
+            CacheResult::Hit(snapshot) => snapshot,
             other => panic!("{other:?}"),
         }
     }
@@ -198,18 +198,18 @@ mod tests {
     #[test]
     fn age_decides_between_use_refresh_and_lookup() {
         let mut memory = memory();
-        assert!(matches!(memory.recall("k", 0, AGES), Recall::LookUp));
-        assert_eq!(memory.good("k", 0, AGES), None);
+        assert!(matches!(memory.get("k", 0, AGES), CacheResult::Miss));
+        assert_eq!(memory.get_fresh("k", 0, AGES), None);
         memory.insert("k", Rc::new("a"), 1, 10, 0);
-        assert_eq!(used(&memory.recall("k", 4_999, AGES)), "a");
-        assert_eq!(memory.good("k", 4_999, AGES).as_deref(), Some(&"a"));
-        assert_eq!(memory.good("k", 5_000, AGES), None, "and it takes no lease");
-        assert!(matches!(memory.recall("k", 5_000, AGES), Recall::UseAndRefresh(_)));
-        assert_eq!(memory.good("k", 5_000, AGES).as_deref(), Some(&"a"));
-        assert_eq!(memory.good("k", 30_000, AGES), None);
-        assert_eq!(used(&memory.recall("k", 5_001, AGES)), "a");
-        assert!(matches!(memory.recall("k", 15_000, AGES), Recall::UseAndRefresh(_)), "the lease expires by time");
-        assert!(matches!(memory.recall("k", 30_000, AGES), Recall::LookUp));
+        assert_eq!(used(&memory.get("k", 4_999, AGES)), "a");
+        assert_eq!(memory.get_fresh("k", 4_999, AGES).as_deref(), Some(&"a"));
+        assert_eq!(memory.get_fresh("k", 5_000, AGES), None, "and it takes no lease");
+        assert!(matches!(memory.get("k", 5_000, AGES), CacheResult::HitAndRefresh(_)));
+        assert_eq!(memory.get_fresh("k", 5_000, AGES).as_deref(), Some(&"a"));
+        assert_eq!(memory.get_fresh("k", 30_000, AGES), None);
+        assert_eq!(used(&memory.get("k", 5_001, AGES)), "a");
+        assert!(matches!(memory.get("k", 15_000, AGES), CacheResult::HitAndRefresh(_)), "the lease expires by time");
+        assert!(matches!(memory.get("k", 30_000, AGES), CacheResult::Miss));
     }
 
     #[test]
@@ -217,9 +217,9 @@ mod tests {
         let mut memory = memory();
         memory.insert("k", Rc::new("new"), 7, 10, 0);
         assert_eq!(*memory.insert("k", Rc::new("old"), 6, 10, 40_000), "new");
-        assert_eq!(used(&memory.recall("k", 40_001, AGES)), "new");
+        assert_eq!(used(&memory.get("k", 40_001, AGES)), "new");
         assert_eq!(*memory.insert("k", Rc::new("newer"), 8, 10, 40_002), "newer");
-        assert_eq!(used(&memory.recall("k", 40_003, AGES)), "newer");
+        assert_eq!(used(&memory.get("k", 40_003, AGES)), "newer");
     }
 
     #[test]
@@ -227,10 +227,10 @@ mod tests {
         let mut memory = memory();
         assert_eq!(memory.confirm("k", 1, 0), None);
         memory.insert("k", Rc::new("a"), 7, 10, 0);
-        assert!(matches!(memory.recall("k", 5_000, AGES), Recall::UseAndRefresh(_)));
+        assert!(matches!(memory.get("k", 5_000, AGES), CacheResult::HitAndRefresh(_)));
         assert_eq!(memory.confirm("k", 8, 5_001), None, "a newer one exists");
         assert_eq!(memory.confirm("k", 7, 5_002).as_deref(), Some(&"a"));
-        assert_eq!(memory.good("k", 10_001, AGES).as_deref(), Some(&"a"), "it counts as a check");
+        assert_eq!(memory.get_fresh("k", 10_001, AGES).as_deref(), Some(&"a"), "it counts as a check");
     }
 
     #[test]
@@ -239,25 +239,25 @@ mod tests {
         assert!(memory.keep_stale("k", 0, 5_000).is_none());
         memory.insert("k", Rc::new("a"), 1, 10, 0);
         let late = 86_400_000;
-        assert!(matches!(memory.recall("k", late, AGES), Recall::LookUp));
+        assert!(matches!(memory.get("k", late, AGES), CacheResult::Miss));
         assert_eq!(memory.keep_stale("k", late, 5_000).as_deref(), Some(&"a"));
-        assert_eq!(used(&memory.recall("k", late + 4_999, AGES)), "a");
-        assert!(matches!(memory.recall("k", late + 5_000, AGES), Recall::LookUp));
+        assert_eq!(used(&memory.get("k", late + 4_999, AGES)), "a");
+        assert!(matches!(memory.get("k", late + 5_000, AGES), CacheResult::Miss));
     }
 
     #[test]
     fn unknown_keys_are_cached_with_a_ttl_and_a_bound() {
         let mut memory = memory();
         memory.note_unknown("k", 0);
-        assert!(matches!(memory.recall("k", 29_999, AGES), Recall::Unknown));
-        assert!(matches!(memory.recall("k", 30_000, AGES), Recall::LookUp));
+        assert!(matches!(memory.get("k", 29_999, AGES), CacheResult::Unknown));
+        assert!(matches!(memory.get("k", 30_000, AGES), CacheResult::Miss));
         memory.insert("k", Rc::new("a"), 1, 10, 1);
-        assert_eq!(used(&memory.recall("k", 2, AGES)), "a");
+        assert_eq!(used(&memory.get("k", 2, AGES)), "a");
         for number in 0..20_000 {
             memory.note_unknown(&format!("key-{number}"), 100);
         }
         assert!(memory.unknown.len() <= MAX_UNKNOWN && memory.unknown_order.len() <= MAX_UNKNOWN);
-        assert!(matches!(memory.recall("key-19999", 101, AGES), Recall::Unknown));
+        assert!(matches!(memory.get("key-19999", 101, AGES), CacheResult::Unknown));
         memory.note_unknown("later", 40_000);
         assert_eq!((memory.unknown.len(), memory.unknown_order.len()), (1, 1));
     }
@@ -268,7 +268,7 @@ mod tests {
         memory.note_unknown("k", 0);
         memory.note_unknown("k", 20_000);
         memory.note_unknown("other", 35_000);
-        assert!(matches!(memory.recall("k", 40_000, AGES), Recall::Unknown));
+        assert!(matches!(memory.get("k", 40_000, AGES), CacheResult::Unknown));
     }
 
     #[test]

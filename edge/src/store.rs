@@ -19,7 +19,7 @@ use crate::Call;
 use crate::control;
 use crate::env::{self, Settings};
 use crate::log;
-use crate::memory::{Ages, Memory, Recall};
+use crate::memory::{Ages, CacheResult, Memory};
 use crate::reply::{Failure, Refusal};
 
 /// The bound of the cache, out of the isolate's 128 MB.
@@ -56,10 +56,10 @@ pub(crate) async fn snapshot(call: &Call<'_>, key: &DeploymentKey) -> Result<Rc<
 /// The snapshot of a deployment, or the tombstone of a deleted one: 404 for a key that is unknown, 503 when it cannot be fetched.
 pub(crate) async fn snapshot_or_tombstone(call: &Call<'_>, key: &DeploymentKey) -> Result<Rc<Snapshot>, Failure> {
     let settings = call.settings;
-    let recall = MEMORY.with_borrow_mut(|memory| memory.recall(key.as_str(), call.now.as_millis(), settings.ages));
-    Ok(match recall {
-        Recall::Use(snapshot) => snapshot,
-        Recall::UseAndRefresh(snapshot) => {
+    let result = MEMORY.with_borrow_mut(|memory| memory.get(key.as_str(), call.now.as_millis(), settings.ages));
+    Ok(match result {
+        CacheResult::Hit(snapshot) => snapshot,
+        CacheResult::HitAndRefresh(snapshot) => {
             let (env, settings, key) = (call.env.clone(), Rc::clone(settings), key.clone());
             call.context.wait_until(async move {
                 let found = look_up(&env, &settings, &key).await;
@@ -68,14 +68,14 @@ pub(crate) async fn snapshot_or_tombstone(call: &Call<'_>, key: &DeploymentKey) 
             });
             snapshot
         }
-        Recall::Unknown => return Err(unknown_key()),
-        Recall::LookUp => settle(settings, key, look_up(call.env, settings, key).await)?,
+        CacheResult::Unknown => return Err(unknown_key()),
+        CacheResult::Miss => settle(settings, key, look_up(call.env, settings, key).await)?,
     })
 }
 
 /// The snapshot of a deployment, if the cache alone can answer and no refresh is due.
 pub(crate) fn remembered(key: &DeploymentKey, now: UnixMillis, ages: Ages) -> Option<Rc<Snapshot>> {
-    let snapshot = MEMORY.with_borrow_mut(|memory| memory.good(key.as_str(), now.as_millis(), ages))?;
+    let snapshot = MEMORY.with_borrow_mut(|memory| memory.get_fresh(key.as_str(), now.as_millis(), ages))?;
     (!snapshot.is_tombstone()).then_some(snapshot)
 }
 

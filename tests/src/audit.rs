@@ -1,6 +1,6 @@
 //! The audit trail of a server: the number of rows, the newest rows, and whether the chain is valid.
 
-use control::testing::audit::{self, Broken, EventRow, IntactChain, KnownHead, verify};
+use control::testing::audit::{self, ChainFault, EventRow, IntactChain, KnownHead, verify};
 use control::testing::on;
 
 use crate::TestApp;
@@ -45,12 +45,12 @@ impl TestApp {
     }
 
     /// Verifies the chain.
-    pub async fn verify_audit(&self) -> Result<IntactChain, Broken> {
+    pub async fn verify_audit(&self) -> Result<IntactChain, ChainFault> {
         verify(&mut self.db().read().await.unwrap(), None).await.unwrap()
     }
 
     /// Verifies the chain, and that it contains the saved head.
-    pub async fn verify_audit_since(&self, kept: &KnownHead) -> Result<IntactChain, Broken> {
+    pub async fn verify_audit_since(&self, kept: &KnownHead) -> Result<IntactChain, ChainFault> {
         verify(&mut self.db().read().await.unwrap(), Some(kept)).await.unwrap()
     }
 

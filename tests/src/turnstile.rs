@@ -37,21 +37,21 @@ const SCRIPT: &str = r#"
     }
 "#;
 
-/// Its behavior.
+/// How the verifier responds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
+pub enum Behavior {
     /// Normal: a token that starts with `good` passes once, others never.
-    Well,
+    Normal,
     /// This status with an invalid body.
-    Broken(u16),
+    ErrorStatus(u16),
     /// 200 with an invalid body.
-    Nonsense,
+    InvalidBody,
     /// 200 with an endless body.
-    Endless,
+    EndlessBody,
     /// A redirect.
-    Moved,
+    Redirect,
     /// An error of the verifier itself.
-    OwnFault,
+    InternalError,
     /// No response.
     Silent,
 }
@@ -70,7 +70,7 @@ type Shared = Arc<Mutex<Inner>>;
 
 #[derive(Debug)]
 struct Inner {
-    mood: Mood,
+    behavior: Behavior,
     spent: HashSet<String>,
     asked: Vec<Value>,
 }
@@ -80,7 +80,7 @@ impl Turnstile {
     pub async fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let state = Arc::new(Mutex::new(Inner { mood: Mood::Well, spent: HashSet::new(), asked: Vec::new() }));
+        let state = Arc::new(Mutex::new(Inner { behavior: Behavior::Normal, spent: HashSet::new(), asked: Vec::new() }));
         let script = async || ([("content-type", "text/javascript")], SCRIPT);
         let frame = async || Html("<!doctype html><html lang=en><title>Human verification</title><p>Human");
         let pages = Router::new().route("/api.js", get(script)).route("/frame", get(frame));
@@ -95,8 +95,8 @@ impl Turnstile {
     }
 
     /// Sets its behavior from now on.
-    pub fn set(&self, mood: Mood) {
-        lock(&self.state).mood = mood;
+    pub fn set(&self, behavior: Behavior) {
+        lock(&self.state).behavior = behavior;
     }
 
     /// The requests so far, as objects.
@@ -112,24 +112,24 @@ fn lock(state: &Shared) -> std::sync::MutexGuard<'_, Inner> {
 async fn verify(State(state): State<Shared>, body: Bytes) -> Response {
     let fields = form_urlencoded::parse(&body).into_owned();
     let question: Value = fields.map(|(name, value)| (name, Value::from(value))).collect::<serde_json::Map<_, _>>().into();
-    let mood = {
+    let behavior = {
         let mut state = lock(&state);
         state.asked.push(question.clone());
-        state.mood
+        state.behavior
     };
     let refuse = |code: &str| Json(json!({ "success": false, "error-codes": [code] })).into_response();
-    match mood {
-        Mood::Well if question["secret"] != SECRET => refuse("invalid-input-secret"),
-        Mood::Well => match question["response"].as_str().filter(|token| token.starts_with("good")) {
+    match behavior {
+        Behavior::Normal if question["secret"] != SECRET => refuse("invalid-input-secret"),
+        Behavior::Normal => match question["response"].as_str().filter(|token| token.starts_with("good")) {
             None => refuse("invalid-input-response"),
             Some(token) if !lock(&state).spent.insert(token.to_owned()) => refuse("timeout-or-duplicate"),
             Some(_) => Json(json!({ "success": true, "error-codes": [], "hostname": "localhost" })).into_response(),
         },
-        Mood::Broken(status) => (StatusCode::from_u16(status).unwrap(), Json(json!({ "success": true }))).into_response(),
-        Mood::Nonsense => "success".into_response(),
-        Mood::Endless => format!("{{\"success\": true, \"padding\": \"{}\"}}", "x".repeat(1 << 20)).into_response(),
-        Mood::Moved => (StatusCode::TEMPORARY_REDIRECT, [("location", "/siteverify?again")]).into_response(),
-        Mood::OwnFault => refuse("internal-error"),
-        Mood::Silent => std::future::pending().await,
+        Behavior::ErrorStatus(status) => (StatusCode::from_u16(status).unwrap(), Json(json!({ "success": true }))).into_response(),
+        Behavior::InvalidBody => "success".into_response(),
+        Behavior::EndlessBody => format!("{{\"success\": true, \"padding\": \"{}\"}}", "x".repeat(1 << 20)).into_response(),
+        Behavior::Redirect => (StatusCode::TEMPORARY_REDIRECT, [("location", "/siteverify?again")]).into_response(),
+        Behavior::InternalError => refuse("internal-error"),
+        Behavior::Silent => std::future::pending().await,
     }
 }

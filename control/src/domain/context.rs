@@ -17,7 +17,7 @@ use crate::domain::traces::memory::Traces;
 use crate::infra;
 use crate::infra::challenge::Challenge;
 use crate::infra::clock::{Clock, Entropy};
-use crate::infra::crypto::password::{Passwords, Turn};
+use crate::infra::crypto::password::{HashingPermit, Passwords};
 use crate::infra::db::Db;
 use crate::infra::storage::Storage;
 use crate::infra::wake::Wake;
@@ -115,13 +115,13 @@ impl Context {
         Error::TooMany { limit: exceeded.limit, retry_after: seconds }
     }
 
-    /// Waits for a turn to hash or verify a password. Errors: 503. It is recorded as a limit's refusal, because anybody can cause it as often as they like.
-    pub async fn password_turn(&self, from: ClientAddress) -> Result<Turn, Error> {
-        let turn = self.passwords.turn(from.0).await;
-        if matches!(turn, Err(infra::error::Error::Busy)) {
+    /// Waits for a permit to hash or verify a password. Errors: 503. It is recorded as a limit's refusal, because anybody can cause it as often as they like.
+    pub async fn password_permit(&self, from: ClientAddress) -> Result<HashingPermit, Error> {
+        let permit = self.passwords.acquire(from.0).await;
+        if matches!(permit, Err(infra::error::Error::Busy)) {
             self.traces.refused(from, "waiting_passwords", None, self.now());
         }
-        Ok(turn?)
+        Ok(permit?)
     }
 
     /// Verifies that a request comes from a human, where that is configured. Errors: 403 with `challenge_required` without a valid token; 503 when the

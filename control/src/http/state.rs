@@ -11,7 +11,7 @@ use shared::time::UnixMillis;
 
 use super::devices::Collector;
 use super::extract::InternalSlots;
-use super::layer::connections::{Bounds, Table, Vouched};
+use super::layer::connections::{Bounds, EdgeAddresses, Table};
 use crate::domain::context::Context;
 use crate::domain::snapshot::Snapshots;
 use crate::infra::challenge::TurnstileConfig;
@@ -49,7 +49,7 @@ pub struct Front {
     /// The clients' connections.
     pub connections: Arc<Table>,
     /// Addresses from which a validly signed request came recently.
-    pub vouched: Vouched,
+    pub edge_addresses: EdgeAddresses,
     /// Permits for the bodies of the edge's calls.
     pub internal: InternalSlots,
     /// The last result of the readiness checks.
@@ -67,7 +67,7 @@ impl Front {
             reporting_addresses: Mutex::default(),
             policy_reports: Mutex::default(),
             connections,
-            vouched: Vouched::default(),
+            edge_addresses: EdgeAddresses::default(),
             internal: InternalSlots::default(),
             health: HealthCache::default(),
         }

@@ -55,7 +55,7 @@ struct Verifier {
 }
 
 #[derive(Serialize)]
-struct Question<'q> {
+struct VerifyRequest<'q> {
     secret: &'q str,
     response: &'q str,
     remoteip: IpAddr,
@@ -102,7 +102,7 @@ impl Challenge {
 impl Verifier {
     async fn ask(&self, token: &str, address: IpAddr) -> Result<Answer, Cause> {
         let idempotency_key = RequestId::v7(self.clock.now(), self.entropy.bytes()?);
-        let question = Question { secret: &self.config.secret, response: token, remoteip: address, idempotency_key };
+        let question = VerifyRequest { secret: &self.config.secret, response: token, remoteip: address, idempotency_key };
         let mut response = self.http.post(&self.config.url).form(&question).send().await.map_err(reqwest::Error::without_url)?;
         if response.status() != StatusCode::OK {
             return Err(format!("the challenge verifier returned status {}", response.status().as_u16()).into());

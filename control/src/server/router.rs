@@ -8,7 +8,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::http::AppState;
-use crate::http::api::openapi::{self, Beginning, Documentation, document};
+use crate::http::api::openapi::{self, BaseDocument, Documentation, document};
 use crate::http::api::{
     access_keys, accounts, api_keys, apps, audit, authorized_devices, cli_authorizations, cli_login, collaborators, deployments, health,
     login, metrics, password_reset, promotions, reauthentication, registration, release_list, releases, rollbacks, second_factors, uploads,
@@ -18,7 +18,7 @@ use crate::http::{dashboard, edge, layer};
 
 /// The operations of the API, each with its OpenAPI description.
 fn documented() -> OpenApiRouter<AppState> {
-    OpenApiRouter::with_openapi(Beginning::openapi())
+    OpenApiRouter::with_openapi(BaseDocument::openapi())
         .merge(health::routes())
         .merge(login::routes())
         .merge(reauthentication::routes())

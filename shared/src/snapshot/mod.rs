@@ -14,7 +14,7 @@ use crate::time::UnixMillis;
 use crate::version::Range;
 use std::hash::Hash;
 
-pub use size::{Size, Sketch, json_length, offered};
+pub use size::{ReleaseOutline, Size, json_length, offered};
 
 /// A stored release with all its data: the publisher's input.
 #[derive(Debug, Clone, PartialEq, Eq)]

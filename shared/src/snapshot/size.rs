@@ -16,7 +16,7 @@ const DESCRIPTION: u64 = 5;
 
 /// The properties of a release that determine its size in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sketch<'r> {
+pub struct ReleaseOutline<'r> {
     /// The range, as text.
     pub range: &'r str,
     /// Whether it is disabled.
@@ -38,22 +38,22 @@ pub struct Size {
 
 impl Size {
     /// The size of a snapshot of these releases, newest first.
-    pub fn of<'r>(newest_first: impl IntoIterator<Item = Sketch<'r>>) -> Self {
-        let sketches: Vec<Sketch<'r>> = newest_first.into_iter().collect();
-        let offered = offered(&sketches);
+    pub fn of<'r>(newest_first: impl IntoIterator<Item = ReleaseOutline<'r>>) -> Self {
+        let outlines: Vec<ReleaseOutline<'r>> = newest_first.into_iter().collect();
+        let offered = offered(&outlines);
         let mut bytes = HEADER;
         let mut ranges = HashSet::new();
-        for (sketch, is_offered) in sketches.iter().zip(offered) {
+        for (outline, is_offered) in outlines.iter().zip(offered) {
             bytes += SHORT;
             if is_offered {
-                bytes += OFFER + if sketch.description == 0 { 0 } else { DESCRIPTION + sketch.description };
-                if ranges.insert(sketch.range) {
-                    bytes += json_length(sketch.range) + 1;
+                bytes += OFFER + if outline.description == 0 { 0 } else { DESCRIPTION + outline.description };
+                if ranges.insert(outline.range) {
+                    bytes += json_length(outline.range) + 1;
                 }
             }
         }
         if ranges.is_empty()
-            && let Some(newest) = sketches.first()
+            && let Some(newest) = outlines.first()
         {
             bytes += json_length(newest.range) + 1;
         }
@@ -62,8 +62,8 @@ impl Size {
 }
 
 /// For each release, newest first, whether it can still be offered. Only then is its description in the snapshot.
-pub fn offered(newest_first: &[Sketch<'_>]) -> Vec<bool> {
-    let flags = newest_first.iter().map(|sketch| (sketch.range, sketch.is_disabled, sketch.rollout.filter(|rollout| *rollout < 100)));
+pub fn offered(newest_first: &[ReleaseOutline<'_>]) -> Vec<bool> {
+    let flags = newest_first.iter().map(|outline| (outline.range, outline.is_disabled, outline.rollout.filter(|rollout| *rollout < 100)));
     shadowed(flags).map(|is_shadowed| !is_shadowed).collect()
 }
 

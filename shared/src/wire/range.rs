@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// The part of an object that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum RequestedRange {
     /// The whole object.
     Whole,
     /// This range of bytes, never empty.
@@ -15,11 +15,11 @@ pub enum Wanted {
 
 /// Evaluates a `Range` header against `length` bytes (RFC 9110, section 14). A single range is served; multiple ranges, other units and malformed
 /// headers are ignored, as the RFC allows.
-pub fn wanted(header: Option<&str>, length: u64) -> Wanted {
-    header.and_then(|header| single(header, length)).unwrap_or(Wanted::Whole)
+pub fn wanted(header: Option<&str>, length: u64) -> RequestedRange {
+    header.and_then(|header| single(header, length)).unwrap_or(RequestedRange::Whole)
 }
 
-fn single(header: &str, length: u64) -> Option<Wanted> {
+fn single(header: &str, length: u64) -> Option<RequestedRange> {
     let (unit, spec) = header.split_once('=')?;
     let (first, last) = spec.trim().split_once('-')?;
     if !unit.trim().eq_ignore_ascii_case("bytes") {
@@ -36,7 +36,7 @@ fn single(header: &str, length: u64) -> Option<Wanted> {
             first..last.saturating_add(1).min(length)
         }
     };
-    Some(if range.is_empty() { Wanted::Unsatisfiable } else { Wanted::Part(range) })
+    Some(if range.is_empty() { RequestedRange::Unsatisfiable } else { RequestedRange::Part(range) })
 }
 
 /// Parses digits only: `parse` alone would accept a sign.
@@ -56,32 +56,32 @@ mod tests {
     #[test]
     fn only_a_single_range_is_served() {
         let cases = [
-            ("bytes=0-0", Wanted::Part(0..1)),
-            ("bytes=0-99", Wanted::Part(0..100)),
-            ("bytes=5-1000000", Wanted::Part(5..1_000)),
-            ("Bytes=10-", Wanted::Part(10..1_000)),
-            ("bytes= 10-19", Wanted::Part(10..20)),
-            ("bytes=-10", Wanted::Part(990..1_000)),
-            ("bytes=-5000", Wanted::Part(0..1_000)),
-            ("bytes=999-18446744073709551615", Wanted::Part(999..1_000)),
-            ("bytes=1000-", Wanted::Unsatisfiable),
-            ("bytes=1000-2000", Wanted::Unsatisfiable),
-            ("bytes=-0", Wanted::Unsatisfiable),
-            ("bytes=5-4", Wanted::Whole),
-            ("bytes=0-1,5-6", Wanted::Whole),
-            ("bytes=+1-2", Wanted::Whole),
-            ("bytes=-", Wanted::Whole),
-            ("bytes=", Wanted::Whole),
-            ("bytes", Wanted::Whole),
-            ("lines=1-2", Wanted::Whole),
-            ("bytes=99999999999999999999-", Wanted::Whole),
+            ("bytes=0-0", RequestedRange::Part(0..1)),
+            ("bytes=0-99", RequestedRange::Part(0..100)),
+            ("bytes=5-1000000", RequestedRange::Part(5..1_000)),
+            ("Bytes=10-", RequestedRange::Part(10..1_000)),
+            ("bytes= 10-19", RequestedRange::Part(10..20)),
+            ("bytes=-10", RequestedRange::Part(990..1_000)),
+            ("bytes=-5000", RequestedRange::Part(0..1_000)),
+            ("bytes=999-18446744073709551615", RequestedRange::Part(999..1_000)),
+            ("bytes=1000-", RequestedRange::Unsatisfiable),
+            ("bytes=1000-2000", RequestedRange::Unsatisfiable),
+            ("bytes=-0", RequestedRange::Unsatisfiable),
+            ("bytes=5-4", RequestedRange::Whole),
+            ("bytes=0-1,5-6", RequestedRange::Whole),
+            ("bytes=+1-2", RequestedRange::Whole),
+            ("bytes=-", RequestedRange::Whole),
+            ("bytes=", RequestedRange::Whole),
+            ("bytes", RequestedRange::Whole),
+            ("lines=1-2", RequestedRange::Whole),
+            ("bytes=99999999999999999999-", RequestedRange::Whole),
         ];
         for (header, expected) in cases {
             assert_eq!(wanted(Some(header), 1_000), expected, "{header}");
         }
-        assert_eq!(wanted(None, 1_000), Wanted::Whole);
-        assert_eq!(wanted(Some("bytes=0-"), 0), Wanted::Unsatisfiable);
-        assert_eq!(wanted(Some("bytes=-5"), 0), Wanted::Unsatisfiable);
+        assert_eq!(wanted(None, 1_000), RequestedRange::Whole);
+        assert_eq!(wanted(Some("bytes=0-"), 0), RequestedRange::Unsatisfiable);
+        assert_eq!(wanted(Some("bytes=-5"), 0), RequestedRange::Unsatisfiable);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::reference::{any_history, hash, header, published, release, request};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::select::{Outcome, Reason, select};
-use shared::snapshot::{DiffSource, HistoryRelease, Size, Sketch, Snapshot, json_length, offered};
+use shared::snapshot::{DiffSource, HistoryRelease, ReleaseOutline, Size, Snapshot, json_length, offered};
 
 fn publish(history: &[HistoryRelease]) -> String {
     Snapshot::publish(&header(), history).unwrap_or_default()
@@ -230,9 +230,9 @@ fn an_oversized_snapshot_drops_the_oldest_diffs_then_the_oldest_descriptions() {
 }
 
 /// The size-relevant properties of a release.
-fn sketch(release: &HistoryRelease) -> Sketch<'_> {
+fn outline(release: &HistoryRelease) -> ReleaseOutline<'_> {
     let description = release.description.as_deref().map_or(0, json_length);
-    Sketch { range: &release.range, is_disabled: release.is_disabled, rollout: release.rollout, description }
+    ReleaseOutline { range: &release.range, is_disabled: release.is_disabled, rollout: release.rollout, description }
 }
 
 proptest! {
@@ -278,16 +278,16 @@ proptest! {
             release.diffs.clear();
             release.description = release.description.as_ref().map(|_| text.clone());
         }
-        let sketches: Vec<_> = history.iter().map(sketch).collect();
-        let size = Size::of(sketches.iter().copied());
+        let outlines: Vec<_> = history.iter().map(outline).collect();
+        let size = Size::of(outlines.iter().copied());
         let written = publish(&history).len() as u64;
         prop_assert!(written <= size.bytes, "{} bytes, counted as {}", written, size.bytes);
         prop_assert!(size.bytes <= written + 200 + 100 * history.len() as u64, "{} bytes, counted as {}", written, size.bytes);
         let snapshot = published(&history);
-        for (read, is_offered) in snapshot.releases().iter().zip(offered(&sketches)) {
+        for (read, is_offered) in snapshot.releases().iter().zip(offered(&outlines)) {
             prop_assert!(is_offered || read.description().is_none());
         }
-        let flagged = sketches.iter().map(|sketch| Sketch { rollout: sketch.rollout.filter(|rollout| *rollout < 100).map(|_| 99), ..*sketch });
+        let flagged = outlines.iter().map(|outline| ReleaseOutline { rollout: outline.rollout.filter(|rollout| *rollout < 100).map(|_| 99), ..*outline });
         prop_assert_eq!(Size::of(flagged), size, "flags do not change the size");
     }
 

@@ -90,9 +90,9 @@ impl Deref for DashboardSession {
 
 /// A caller that signed in on the dashboard. Every other credential, including keys, is told to use the dashboard: creating an API key requires nothing else.
 #[derive(Clone, Debug)]
-pub struct DashboardSessionAlone(DashboardSession);
+pub struct DashboardSessionOnly(DashboardSession);
 
-impl DashboardSessionAlone {
+impl DashboardSessionOnly {
     /// The caller, if the session is a dashboard session. Errors: 403.
     pub fn of(caller: &SignedIn) -> Result<Self> {
         if caller.kind() != CredentialKind::DashboardSession {
@@ -102,7 +102,7 @@ impl DashboardSessionAlone {
     }
 }
 
-impl Deref for DashboardSessionAlone {
+impl Deref for DashboardSessionOnly {
     type Target = DashboardSession;
 
     fn deref(&self) -> &DashboardSession {

@@ -15,4 +15,4 @@ pub mod operator;
 
 pub use bearer::{CredentialId, SignedIn};
 pub use grant::{AppGrant, Permission, Role};
-pub use guard::{AppCreator, DashboardSession, DashboardSessionAlone, LoginSession, NotApiKey};
+pub use guard::{AppCreator, DashboardSession, DashboardSessionOnly, LoginSession, NotApiKey};

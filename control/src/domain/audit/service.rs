@@ -93,29 +93,29 @@ impl fmt::Display for IntactChain {
 
 /// The first fault in the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Broken {
+pub enum ChainFault {
     /// The row is missing, although later rows, the head or the stored head prove that it existed.
     Missing(i64),
     /// The row was inserted before the first one.
-    Planted(i64, AuditEventId),
+    Inserted(i64, AuditEventId),
     /// The row was modified or moved.
     Changed(i64, AuditEventId),
     /// The head does not match the last row: rows were added without their hash, or the head was modified.
     Head(i64),
     /// The row's hash differs from the stored head: the chain was rebuilt.
-    MadeAnew(i64),
+    Rebuilt(i64),
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for ChainFault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(seq) => write!(formatter, "row {seq} of the audit trail is missing"),
-            Self::Planted(seq, id) => write!(formatter, "row {seq} of the audit trail ({id}) was inserted before the first row"),
+            Self::Inserted(seq, id) => write!(formatter, "row {seq} of the audit trail ({id}) was inserted before the first row"),
             Self::Changed(seq, id) => write!(formatter, "row {seq} of the audit trail ({id}) was modified or moved"),
             Self::Head(seq) => {
                 write!(formatter, "the audit trail has {seq} consistent rows, but its head does not match the last one")
             }
-            Self::MadeAnew(seq) => {
+            Self::Rebuilt(seq) => {
                 write!(
                     formatter,
                     "row {seq} of the audit trail matches the rows before it, but not the head that was kept: the chain was rebuilt"
@@ -125,10 +125,10 @@ impl fmt::Display for Broken {
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for ChainFault {}
 
 /// Verifies the whole chain and returns the first fault, if any. If an earlier head is given in `kept`, the chain must contain it.
-pub async fn verify(tx: &mut ReadTx, kept: Option<&KnownHead>) -> Result<Result<IntactChain, Broken>> {
+pub async fn verify(tx: &mut ReadTx, kept: Option<&KnownHead>) -> Result<Result<IntactChain, ChainFault>> {
     let head = repo::head(tx).await?;
     let (mut seq, mut previous) = (0_i64, String::new());
     // Starts at the lowest possible number: rows inserted before the first one would also be shown to an app's managers.
@@ -140,27 +140,27 @@ pub async fn verify(tx: &mut ReadTx, kept: Option<&KnownHead>) -> Result<Result<
         }
         for row in rows {
             if row.seq < 1 {
-                return Ok(Err(Broken::Planted(row.seq, row.id)));
+                return Ok(Err(ChainFault::Inserted(row.seq, row.id)));
             }
             if row.seq != seq.saturating_add(1) {
-                return Ok(Err(Broken::Missing(seq.saturating_add(1))));
+                return Ok(Err(ChainFault::Missing(seq.saturating_add(1))));
             }
             if hash(&previous, &row)? != row.hash {
-                return Ok(Err(Broken::Changed(row.seq, row.id)));
+                return Ok(Err(ChainFault::Changed(row.seq, row.id)));
             }
             if kept.is_some_and(|kept| kept.rows == row.seq && kept.hash.as_str() != row.hash) {
-                return Ok(Err(Broken::MadeAnew(row.seq)));
+                return Ok(Err(ChainFault::Rebuilt(row.seq)));
             }
             (seq, previous) = (row.seq, row.hash);
             from = seq.saturating_add(1);
         }
     }
     if kept.is_some_and(|kept| kept.rows > seq) {
-        return Ok(Err(Broken::Missing(seq.saturating_add(1))));
+        return Ok(Err(ChainFault::Missing(seq.saturating_add(1))));
     }
     Ok(match head {
         Some(head) if head == (seq, previous.clone()) => Ok(IntactChain { rows: seq, head: previous }),
-        Some((last, _)) if last > seq => Err(Broken::Missing(seq.saturating_add(1))),
-        _ => Err(Broken::Head(seq)),
+        Some((last, _)) if last > seq => Err(ChainFault::Missing(seq.saturating_add(1))),
+        _ => Err(ChainFault::Head(seq)),
     })
 }

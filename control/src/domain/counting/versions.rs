@@ -41,7 +41,7 @@ pub const SQL: &[&str] = &[NEXT, WAITING, CLIENTS_WAITING, DELETE_EMPTY, CLIENTS
 const STEP: usize = CHUNK;
 
 /// A deployment with devices whose binary version waits for a place.
-struct Contested {
+struct WaitingDeployment {
     deployment: DeploymentId,
     app: AppId,
     epoch: i64,
@@ -77,13 +77,13 @@ pub async fn round(app: &Context) -> usize {
 }
 
 /// The next deployment after `at`; the inner value is none for a deleted one.
-async fn next(db: &Db, at: &mut String) -> sqlx::Result<Option<Option<Contested>>> {
+async fn next(db: &Db, at: &mut String) -> sqlx::Result<Option<Option<WaitingDeployment>>> {
     let mut tx = db.read().await?;
     let row: Option<(DeploymentId, Option<AppId>, Option<i64>)> =
         on!(tx, |conn| sqlx::query_as(NEXT).bind(at.as_str()).fetch_optional(conn).await)?;
     let Some((deployment, app, epoch)) = row else { return Ok(None) };
     deployment.as_str().clone_into(at);
-    Ok(Some(app.zip(epoch).map(|(app, epoch)| Contested { deployment, app, epoch })))
+    Ok(Some(app.zip(epoch).map(|(app, epoch)| WaitingDeployment { deployment, app, epoch })))
 }
 
 /// Ranks versions by active devices. Among equals, those that have a place keep it, to avoid pointless moves.
@@ -98,7 +98,7 @@ fn compare(named: BTreeMap<String, i64>, waiting: Vec<(String, i64)>, max_named:
     }
 }
 
-impl Contested {
+impl WaitingDeployment {
     async fn settle(&self, db: &Db, max_named: usize, today: UtcDay) -> sqlx::Result<()> {
         let (exchange, mut arrived) = self.exchange(db, max_named).await?;
         self.empty(db, &exchange.losing, today).await?;

@@ -7,7 +7,7 @@ use shared::ids::{AccountId, ApiKeyId};
 use shared::time::UnixMillis;
 use shared::{FieldErrors, Invalid};
 
-use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession};
+use crate::domain::access::{DashboardSession, DashboardSessionOnly, LoginSession};
 use crate::domain::accounts;
 use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
@@ -90,7 +90,7 @@ pub fn new_id(app: &Context) -> Result<ApiKeyId> {
 /// which is checked before errors in the key are reported. Errors: 403 with `reauth_required`; 400; 409 when the account has a key with this id; 429.
 pub async fn create(
     app: &Context,
-    caller: &DashboardSessionAlone,
+    caller: &DashboardSessionOnly,
     _right: NewCredentials,
     new: Result<NewApiKey>,
     proof: Option<&Proof>,

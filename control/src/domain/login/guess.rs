@@ -9,7 +9,7 @@ use crate::domain::accounts::settings::PENDING_LIFETIME;
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
-use crate::domain::credentials::device_cookies::service::Shown;
+use crate::domain::credentials::device_cookies::service::LockedCookie;
 use crate::domain::credentials::token::TokenHash;
 use crate::domain::error::{Credentials, Error, RateLimit, Refusal, Result};
 use crate::domain::limits::{self, AddressCount, AddressTimes, Count, Limit, Subject, Times};
@@ -109,19 +109,19 @@ pub(crate) async fn verify(app: &Context, guess: &Guess<'_>) -> Result<(WriteTx,
     let Guess { from, email, password, .. } = *guess;
     // A concurrent login may replace the hash with a newer hash of the same password; then compare once more.
     for _ in 0..2 {
-        let turn = app.password_turn(from).await?;
-        // While this waited for its turn, other attempts may have used up the limits.
+        let permit = app.password_permit(from).await?;
+        // While this waited for its permit, other attempts may have used up the limits.
         let device = check_limits(app, guess).await?;
         let (account, pending) = find(app, email, guess.passwords).await?;
         let stored = account.as_ref().map(|(_, hash)| hash.as_str());
-        let (verdict, is_pending) = turn.verify_both(password, stored, pending.as_deref()).await?;
+        let (verdict, is_pending) = permit.verify_both(password, stored, pending.as_deref()).await?;
         let new_hash =
-            if verdict.matches && verdict.is_outdated { Some(app.password_turn(from).await?.hash(password).await?) } else { None };
+            if verdict.matches && verdict.is_outdated { Some(app.password_permit(from).await?.hash(password).await?) } else { None };
         let (mut tx, now) = (app.db.write().await?, app.now());
         let at_address = AddressCount::lock(&mut tx, Limit::LoginAddress, from.0, now).await?;
         let at_account = Count::lock(&mut tx, Limit::LoginAccount, &Subject::email(email), now).await?;
         let shown = match &device {
-            Some(hash) => Shown::lock(&mut tx, hash, email, now).await?,
+            Some(hash) => LockedCookie::lock(&mut tx, hash, email, now).await?,
             None => None,
         };
         let checked = guess.guard.check(app, &at_address.times(), at_account.times(), shown.is_some(), now);
@@ -151,7 +151,7 @@ pub(crate) async fn verify(app: &Context, guess: &Guess<'_>) -> Result<(WriteTx,
 struct FailedLogin {
     address: AddressCount,
     account: Count,
-    shown: Option<Shown>,
+    shown: Option<LockedCookie>,
 }
 
 impl FailedLogin {

@@ -96,7 +96,7 @@ pub struct Operation<'o> {
 
 /// What `end-sessions` revoked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct RevokedAccess {
     /// Dashboard sessions and CLI credentials.
     pub sessions: u64,
     /// Named access keys deleted and API keys revoked.
@@ -130,7 +130,7 @@ impl<'o> Operation<'o> {
 
     /// Signs the account out everywhere: revokes sessions, CLI credentials and pending logins; with `with_keys`, access keys and API keys too.
     /// Errors: 404.
-    pub async fn end_sessions(&self, with_keys: bool) -> Result<Ended> {
+    pub async fn end_sessions(&self, with_keys: bool) -> Result<RevokedAccess> {
         let (mut change, account) = self.begin().await?;
         let (now, tx) = (change.now(), &mut change);
         let sessions = keys::repo::delete_logins(tx, &account, None).await?;
@@ -142,11 +142,11 @@ impl<'o> Operation<'o> {
             names.extend(keys::repo::delete_named(tx, &account).await?);
             names.extend(api_keys::repo::revoke_all(tx, &account, now).await?);
         }
-        let ended = Ended { sessions, keys: names.len() };
-        let details = json!({ "sessions": ended.sessions, "keys": ended.keys });
+        let revoked = RevokedAccess { sessions, keys: names.len() };
+        let details = json!({ "sessions": revoked.sessions, "keys": revoked.keys });
         let kind = Kind::SessionsEnded { time: now, keys: names };
         self.finish(change, &account, Action::EndAllSessions, details, kind).await?;
-        Ok(ended)
+        Ok(revoked)
     }
 
     /// Clears the lockouts caused by failed logins and failed second factors. Limits by address remain: they do not belong to the account. Errors:

@@ -100,7 +100,7 @@ pub async fn reset(app: &Context, from: ClientAddress, reset: Reset) -> Result<N
         return Err(errors.into());
     };
 
-    let password_hash = app.password_turn(from).await?.hash(&password).await?;
+    let password_hash = app.password_permit(from).await?.hash(&password).await?;
     let mut change = Anonymous::owner(&account, from).begin(app).await?;
     let now = change.now();
     login::service::forgive(&mut change, &row.email, now).await?;

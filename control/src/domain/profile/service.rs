@@ -76,7 +76,7 @@ pub async fn update(app: &Context, caller: &DashboardSession, AccountChange { na
         Some((new, current)) => {
             step_up::look(app, caller, proof.as_ref()).await?;
             let proven = login::confirm(app, caller.from(), caller.email(), &current).await?;
-            Some((proven, app.password_turn(caller.from()).await?.hash(&new).await?))
+            Some((proven, app.password_permit(caller.from()).await?.hash(&new).await?))
         }
         None => None,
     };

@@ -114,7 +114,7 @@ pub async fn verify(app: &Context, from: ClientAddress, shown: Confirmation) -> 
 
 /// Compares a password with the registered one. Returns the hash of a replacement.
 async fn compare(app: &Context, from: ClientAddress, row: &RegistrationRow, password: &str, replaces: bool) -> Result<Option<String>> {
-    if app.password_turn(from).await?.verify(password, Some(&row.password_hash)).await?.matches {
+    if app.password_permit(from).await?.verify(password, Some(&row.password_hash)).await?.matches {
         return Ok(None);
     }
     if !replaces {
@@ -123,7 +123,7 @@ async fn compare(app: &Context, from: ClientAddress, row: &RegistrationRow, pass
     let validated =
         accounts::validate_password(app, from, password, strength::context(&app.settings.addresses(), &row.email, None)).await?;
     validated.map_err(|fault| Error::invalid("password", fault))?;
-    app.password_turn(from).await?.hash(password).await.map(Some).map_err(Error::from)
+    app.password_permit(from).await?.hash(password).await.map(Some).map_err(Error::from)
 }
 
 async fn find(app: &Context, token: &MailedToken) -> Result<RegistrationRow> {

@@ -60,7 +60,7 @@ pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) 
     let rate = app.settings.limits.unauthenticated.register;
     verify_human(app, from, challenge_token.as_deref(), Limit::Register, rate).await?;
 
-    let password_hash = app.password_turn(from).await?.hash(&password).await?;
+    let password_hash = app.password_permit(from).await?.hash(&password).await?;
     let event = Event::about_email(Action::Register, &email);
     let mut change = Anonymous::at(from).begin(app).await?;
     let now = change.now();

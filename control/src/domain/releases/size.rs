@@ -6,7 +6,7 @@
 //! is in `shared`. Start reading at [`check_quota`].
 
 use shared::ids::{AccountId, AppId, DeploymentId};
-use shared::snapshot::{Size, Sketch, json_length};
+use shared::snapshot::{ReleaseOutline, Size, json_length};
 
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
@@ -31,7 +31,7 @@ const MAX_LARGE_BYTES: u64 = 16 << 20;
 /// Deployments measured per round.
 const BATCH: i64 = 50;
 
-const SKETCHES: &str = "SELECT label, app_version, is_disabled, rollout, description_bytes FROM releases WHERE deployment_id = $1 \
+const OUTLINES: &str = "SELECT label, app_version, is_disabled, rollout, description_bytes FROM releases WHERE deployment_id = $1 \
     ORDER BY label DESC";
 // Rows written by the previous version, which does not store sizes.
 const UNKNOWN_DESCRIPTIONS: &str = "SELECT label, CAST(OCTET_LENGTH(description) + 2 AS BIGINT) FROM releases \
@@ -44,7 +44,7 @@ const OTHERS: &str = "SELECT CAST(COALESCE(SUM(CASE WHEN d.snapshot_bytes > $4 T
 const UNMEASURED: &str = "SELECT id FROM deployments WHERE snapshot_bytes IS NULL ORDER BY id LIMIT $1";
 
 /// Every statement of this file that both databases support.
-pub const SQL: &[&str] = &[SKETCHES, UNKNOWN_DESCRIPTIONS, ROLLBACKS, OWNER, OTHERS, UNMEASURED];
+pub const SQL: &[&str] = &[OUTLINES, UNKNOWN_DESCRIPTIONS, ROLLBACKS, OWNER, OTHERS, UNMEASURED];
 
 /// Serializes changes to one account's large snapshots until the transaction ends. SQLite has a single writer, and no such statement.
 const SERIALIZE: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
@@ -63,7 +63,7 @@ pub enum Change<'r> {
 
 /// What determines a release's size in the snapshot.
 #[derive(Clone, Debug, sqlx::FromRow)]
-struct SketchRow {
+struct OutlineRow {
     label: i64,
     app_version: String,
     is_disabled: bool,
@@ -71,7 +71,7 @@ struct SketchRow {
     description_bytes: Option<i64>,
 }
 
-impl SketchRow {
+impl OutlineRow {
     fn of(row: &ReleaseRow) -> Self {
         Self {
             label: row.label,
@@ -82,11 +82,11 @@ impl SketchRow {
         }
     }
 
-    fn sketch(&self) -> Sketch<'_> {
+    fn outline(&self) -> ReleaseOutline<'_> {
         // A stored value beyond 100 is not an unfinished rollout.
         let rollout = self.rollout.and_then(|rollout| u8::try_from(rollout).ok());
         let description = self.description_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
-        Sketch { range: &self.app_version, is_disabled: self.is_disabled, rollout, description }
+        ReleaseOutline { range: &self.app_version, is_disabled: self.is_disabled, rollout, description }
     }
 }
 
@@ -98,13 +98,13 @@ pub fn description_bytes(row: &ReleaseRow) -> i64 {
 /// Refuses a change that would make the snapshot of a locked deployment too large, else stores the new size. Call it before the change. Errors: 409
 /// with what to do.
 pub async fn check_quota(tx: &mut WriteTx, app: &Context, of: &AppId, deployment: &DeploymentId, change: Change<'_>) -> Result<()> {
-    let mut rows = sketches(tx, deployment).await?;
+    let mut rows = outlines(tx, deployment).await?;
     let before = size(&rows);
     match change {
-        Change::New(row) => rows.insert(0, SketchRow::of(row)),
+        Change::New(row) => rows.insert(0, OutlineRow::of(row)),
         Change::Edit(row) => {
             if let Some(old) = rows.iter_mut().find(|old| old.label == row.label) {
-                *old = SketchRow::of(row);
+                *old = OutlineRow::of(row);
             }
         }
     }
@@ -137,7 +137,7 @@ pub async fn check_quota(tx: &mut WriteTx, app: &Context, of: &AppId, deployment
 }
 
 /// Whether a rollback goes back to a release that is disabled now.
-fn restores_disabled(rollback: &ReleaseRow, rows: &[SketchRow]) -> bool {
+fn restores_disabled(rollback: &ReleaseRow, rows: &[OutlineRow]) -> bool {
     rows.iter().any(|row| Some(row.label) == rollback.original_label && row.is_disabled)
 }
 
@@ -175,8 +175,8 @@ async fn rollbacks(tx: &mut ReadTx, deployment: &DeploymentId) -> Result<usize> 
 }
 
 /// The deployment's releases, newest first.
-async fn sketches(tx: &mut ReadTx, deployment: &DeploymentId) -> Result<Vec<SketchRow>> {
-    let mut rows: Vec<SketchRow> = on!(tx, |conn| sqlx::query_as(SKETCHES).bind(deployment).fetch_all(conn).await)?;
+async fn outlines(tx: &mut ReadTx, deployment: &DeploymentId) -> Result<Vec<OutlineRow>> {
+    let mut rows: Vec<OutlineRow> = on!(tx, |conn| sqlx::query_as(OUTLINES).bind(deployment).fetch_all(conn).await)?;
     if rows.iter().any(|row| row.description_bytes.is_none()) {
         let unknown: Vec<(i64, i64)> = on!(tx, |conn| sqlx::query_as(UNKNOWN_DESCRIPTIONS).bind(deployment).fetch_all(conn).await)?;
         let unknown: std::collections::HashMap<i64, i64> = unknown.into_iter().collect();
@@ -187,8 +187,8 @@ async fn sketches(tx: &mut ReadTx, deployment: &DeploymentId) -> Result<Vec<Sket
     Ok(rows)
 }
 
-fn size(newest_first: &[SketchRow]) -> Size {
-    Size::of(newest_first.iter().map(SketchRow::sketch))
+fn size(newest_first: &[OutlineRow]) -> Size {
+    Size::of(newest_first.iter().map(OutlineRow::outline))
 }
 
 async fn note(tx: &mut WriteTx, deployment: &DeploymentId, size: Size) -> Result<()> {
@@ -207,7 +207,7 @@ pub async fn measure(app: &Context) -> Result<bool> {
     for id in ids {
         let mut tx = app.db.write().await?;
         if deployments::repo::lock(&mut tx, &id).await?.is_some() {
-            let rows = sketches(&mut tx, &id).await?;
+            let rows = outlines(&mut tx, &id).await?;
             note(&mut tx, &id, size(&rows)).await?;
             tx.commit().await?;
         }

@@ -16,7 +16,7 @@ use crate::infra::db::WriteTx;
 
 /// An added or removed factor, for the notice to the owner.
 #[derive(Clone, Copy, Debug)]
-pub enum Changed<'c> {
+pub enum ChangedFactor<'c> {
     /// The authenticator app.
     Authenticator,
     /// A passkey, by its name.
@@ -24,7 +24,7 @@ pub enum Changed<'c> {
 }
 
 /// Runs after a factor was stored: notifies the owner. For the first factor, also creates the recovery codes, which must be shown.
-pub async fn added(change: &mut Change<'_>, stepped_up: &SteppedUp, changed: Changed<'_>) -> Result<Option<Codes>> {
+pub async fn added(change: &mut Change<'_>, stepped_up: &SteppedUp, changed: ChangedFactor<'_>) -> Result<Option<Codes>> {
     let is_first = !stepped_up.were_on();
     notify(change, stepped_up, changed, |factor| Kind::FactorAdded { factor, is_first }).await?;
     if is_first { recovery::service::replace(change, stepped_up.account()).await.map(Some) } else { Ok(None) }
@@ -32,7 +32,7 @@ pub async fn added(change: &mut Change<'_>, stepped_up: &SteppedUp, changed: Cha
 
 /// Runs after a factor was deleted: notifies the owner. For the last factor, also deletes the recovery codes and pending logins. Returns whether
 /// second factors are still on.
-pub async fn removed(change: &mut Change<'_>, stepped_up: &SteppedUp, changed: Changed<'_>) -> Result<bool> {
+pub async fn removed(change: &mut Change<'_>, stepped_up: &SteppedUp, changed: ChangedFactor<'_>) -> Result<bool> {
     let are_on = find(change, stepped_up.account()).await?.are_on();
     device::repo::delete_all(change, stepped_up.account()).await?;
     if !are_on {
@@ -64,12 +64,12 @@ pub async fn remove_all(tx: &mut WriteTx, account: &AccountId) -> Result<Factors
 async fn notify(
     change: &mut Change<'_>,
     stepped_up: &SteppedUp,
-    changed: Changed<'_>,
+    changed: ChangedFactor<'_>,
     kind: impl FnOnce(FactorNotice) -> Kind,
 ) -> Result<()> {
     let (what, name) = match changed {
-        Changed::Authenticator => (FactorKind::Authenticator, None),
-        Changed::Passkey(name) => (FactorKind::Passkey, Some(name.to_owned())),
+        ChangedFactor::Authenticator => (FactorKind::Authenticator, None),
+        ChangedFactor::Passkey(name) => (FactorKind::Passkey, Some(name.to_owned())),
     };
     let notice = FactorNotice { time: change.now(), address: stepped_up.from().0.to_string(), factor: what, name };
     let app = change.context();

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::cache::{Built, SnapshotCache};
 use super::repo;
-use super::turns::{Turn, Turns};
+use super::slots::{BuildSlot, BuildSlots};
 use super::versions::Versions;
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result, chain};
@@ -75,7 +75,7 @@ struct Inner {
     cache: SnapshotCache,
     /// Waiting requests by key. A key in this map has a worker.
     waiting: Mutex<HashMap<DeploymentKey, Vec<Waiter>>>,
-    turns: Turns,
+    slots: BuildSlots,
     builds: AtomicU64,
 }
 
@@ -108,8 +108,8 @@ impl Source {
 impl Snapshots {
     /// An empty cache of at most `max_bytes`.
     pub fn new(source: Source, max_bytes: usize) -> Self {
-        let (waiting, turns, builds) = (Mutex::default(), Turns::default(), AtomicU64::new(0));
-        Self(Arc::new(Inner { source, versions: Versions::default(), cache: SnapshotCache::new(max_bytes), waiting, turns, builds }))
+        let (waiting, slots, builds) = (Mutex::default(), BuildSlots::default(), AtomicU64::new(0));
+        Self(Arc::new(Inner { source, versions: Versions::default(), cache: SnapshotCache::new(max_bytes), waiting, slots, builds }))
     }
 
     /// Returns the key's current parsed snapshot, built from the database if its version changed. `None` if the key never existed. A deleted
@@ -147,8 +147,8 @@ impl Snapshots {
     }
 
     /// Waits for a slot to build one of this account's snapshots.
-    pub async fn turn(&self, account: &str) -> Option<Turn> {
-        self.0.turns.take(account).await
+    pub async fn build_slot(&self, account: &str) -> Option<BuildSlot> {
+        self.0.slots.acquire(account).await
     }
 
     /// Returns the key's snapshot from the cache or a build. `version` is the version read from the database after the request arrived. `None` if the
@@ -210,7 +210,7 @@ impl Worker {
         let account = self.account(source).await.unwrap_or_default();
         loop {
             // Take the slot before the waiting requests, so that one build serves all that arrived in the meantime.
-            let _turn = snapshots.turn(&account).await;
+            let _slot = snapshots.build_slot(&account).await;
             let Some(mut waiters) = self.next() else { return };
             // Serve requests for the version that the previous round built.
             waiters = waiters.into_iter().filter_map(|waiter| self.serve(waiter)).collect();

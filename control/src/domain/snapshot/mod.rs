@@ -1,6 +1,6 @@
 //! Snapshots of the database's state. The edge, and the device endpoints of this server, answer from them.
 //!
-//! `repo` reads the history, `builds` builds each version once, `turns` hands out build slots, `cache` keeps the results, `versions` reads which
+//! `repo` reads the history, `builds` builds each version once, `slots` hands out build slots, `cache` keeps the results, `versions` reads which
 //! versions are current.
 //!
 //! [`crate::domain::releases::size`] limits a deployment's snapshot. [`crate::domain::deployments::snapshots`] records what KV lacks.
@@ -10,10 +10,10 @@
 mod builds;
 mod cache;
 pub mod repo;
-pub mod turns;
+pub mod slots;
 mod versions;
 
 pub use builds::{Answer, Fault, Form, Snapshots, Source, Worker};
 pub use cache::Built;
-pub use turns::Turn;
+pub use slots::BuildSlot;
 pub use versions::Versions;

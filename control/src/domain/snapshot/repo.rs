@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use shared::hash::Sha256Hex;
 use shared::ids::{AppId, DeploymentId};
 use shared::keys::{DeploymentKey, Label};
-use shared::snapshot::{DiffSource, HistoryRelease, Sketch, SnapshotHeader, json_length, offered};
+use shared::snapshot::{DiffSource, HistoryRelease, ReleaseOutline, SnapshotHeader, json_length, offered};
 use shared::time::UnixMillis;
 
 use crate::domain::error::{Error, Result};
@@ -165,11 +165,11 @@ pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId, max_bytes: usiz
 
 /// The descriptions of releases that can be offered, by release id: from the newest on, until they exceed `max_bytes`.
 async fn descriptions(tx: &mut ReadTx, newest_first: &[ReleaseRow], max_bytes: usize) -> Result<HashMap<String, String>> {
-    let sketches = newest_first.iter().map(|row| {
+    let outlines = newest_first.iter().map(|row| {
         let rollout = row.rollout.map(number).transpose()?;
-        Ok(Sketch { range: &row.app_version, is_disabled: row.is_disabled, rollout, description: 0 })
+        Ok(ReleaseOutline { range: &row.app_version, is_disabled: row.is_disabled, rollout, description: 0 })
     });
-    let offered = offered(&sketches.collect::<Result<Vec<_>>>()?);
+    let offered = offered(&outlines.collect::<Result<Vec<_>>>()?);
     let described = |(row, is_offered): &(&ReleaseRow, bool)| *is_offered && row.description_bytes != Some(0);
     let ids: Vec<&str> = newest_first.iter().zip(offered).filter(described).map(|(row, _)| row.id.as_str()).collect();
     let (mut found, mut bytes) = (HashMap::with_capacity(ids.len()), 0);

@@ -12,7 +12,7 @@ use time::format_description::well_known::Rfc3339;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession, NotApiKey};
+use crate::domain::access::{DashboardSession, DashboardSessionOnly, LoginSession, NotApiKey};
 use crate::domain::credentials::api_keys::repo;
 use crate::domain::credentials::scope::ScopeSet;
 use crate::domain::error::Result;
@@ -101,7 +101,7 @@ pub async fn list_api_keys(State(app): State<AppState>, caller: NotApiKey) -> Re
 )]
 pub async fn create_api_key(
     State(app): State<AppState>,
-    caller: DashboardSessionAlone,
+    caller: DashboardSessionOnly,
     right: NewCredentials,
     body: Result<Json<NewApiKey>>,
 ) -> Result<impl IntoResponse> {

@@ -11,14 +11,14 @@ use shared::time::UnixMillis;
 use shared::{FieldErrors, Invalid};
 
 use super::cli::Obstacle;
-use super::confirm::Question;
+use super::confirm::ConfirmPage;
 use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
 use super::keys::{Created, SHOWN_DAY};
 use super::{until, view};
-use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession};
+use crate::domain::access::{DashboardSession, DashboardSessionOnly, LoginSession};
 use crate::domain::credentials::api_keys::repo::{self, ApiKey};
 use crate::domain::credentials::scope::{Scope, ScopeSet};
 use crate::domain::error::{Error, Result, Thing};
@@ -31,7 +31,7 @@ use crate::infra::dates::RelativeTime;
 use crate::infra::db::ReadTx;
 
 /// An API key as pages show it.
-pub(super) struct Shown {
+pub(super) struct ApiKeyItem {
     pub(super) page: String,
     pub(super) name: String,
     pub(super) prefix: String,
@@ -42,11 +42,11 @@ pub(super) struct Shown {
 }
 
 /// The account's API keys; revoked ones come last.
-pub(super) async fn list(tx: &mut ReadTx, frame: &Frame, session: &DashboardSession) -> Result<Vec<Shown>> {
+pub(super) async fn list(tx: &mut ReadTx, frame: &Frame, session: &DashboardSession) -> Result<Vec<ApiKeyItem>> {
     let mut keys = repo::list(tx, session.account()).await?;
     keys.sort_by_key(|key| key.revoked_time.is_some());
-    let shown = |key: ApiKey| -> Result<Shown> {
-        Ok(Shown {
+    let shown = |key: ApiKey| -> Result<ApiKeyItem> {
+        Ok(ApiKeyItem {
             page: frame.path(&page_of(key.id.as_str())),
             scopes: key.scopes()?.names().join(", "),
             used: key.last_used_time.map(|used| RelativeTime::of(used, frame.now())),
@@ -212,7 +212,7 @@ pub(super) async fn show_new(
 pub(super) async fn create(
     State(app): State<AppState>,
     frame: Frame,
-    session: DashboardSessionAlone,
+    session: DashboardSessionOnly,
     right: NewCredentials,
     sent: Fields,
 ) -> Result<Response> {
@@ -303,7 +303,7 @@ pub(super) async fn show_revocation(
     KeyPath(id): KeyPath,
 ) -> Result<Response> {
     let key = find(&app, &session, &id).await?;
-    let question = Question {
+    let question = ConfirmPage {
         frame: &frame,
         page: frame.path(&format!("{}/revoke", page_of(&id))),
         title: format!("Revoke the API key {}?", isolate(&key.name)),

@@ -144,7 +144,7 @@ struct RequestPage<'p> {
 /// The outcome of a request.
 #[derive(Template)]
 #[template(path = "dashboard/cli_settled.html")]
-struct Settled<'p> {
+struct OutcomePage<'p> {
     frame: &'p Frame,
     title: &'static str,
     text: &'static str,
@@ -336,17 +336,17 @@ async fn check_code(app: &AppState, session: &DashboardSession, id: &CliAuthoriz
 
 /// The page that brings a decision back to the CLI: a link, and a script that follows it. A redirect would not be followed, since the policy `form-action`
 /// limits forms to our own pages.
-fn redirecting(frame: &Frame, is_approved: bool, back: String) -> Settled<'_> {
+fn redirecting(frame: &Frame, is_approved: bool, back: String) -> OutcomePage<'_> {
     let (title, text) = if is_approved {
         ("CLI authorized", "One step left: open the link to finish in your terminal. It works once, for one minute.")
     } else {
         ("Request denied", "The CLI was not authorized. Open the link so that your terminal stops waiting.")
     };
-    Settled { frame, title, text, is_approved, back: Some(back) }
+    OutcomePage { frame, title, text, is_approved, back: Some(back) }
 }
 
 /// A request that was decided, for the account that did so; or one that expired, for everybody.
-fn settled(frame: &Frame, mode: Mode, state: request::State) -> Settled<'_> {
+fn settled(frame: &Frame, mode: Mode, state: request::State) -> OutcomePage<'_> {
     let (title, text) = match (state, mode) {
         (request::State::Pending | request::State::Approved, Mode::Device) => {
             ("CLI authorized", "Return to your terminal. It continues within a few seconds. You can close this page.")
@@ -368,10 +368,10 @@ fn settled(frame: &Frame, mode: Mode, state: request::State) -> Settled<'_> {
         }
     };
     let is_approved = matches!(state, request::State::Approved | request::State::Consumed);
-    Settled { frame, title, text, is_approved, back: None }
+    OutcomePage { frame, title, text, is_approved, back: None }
 }
 
 fn unknown(frame: &Frame) -> Result<Response> {
     let text = "It may have expired, another account may have decided on it, or the link is incomplete. Start again in your terminal.";
-    view::page_with(StatusCode::NOT_FOUND, &Settled { frame, title: "Request not found", text, is_approved: false, back: None })
+    view::page_with(StatusCode::NOT_FOUND, &OutcomePage { frame, title: "Request not found", text, is_approved: false, back: None })
 }

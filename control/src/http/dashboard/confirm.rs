@@ -10,7 +10,7 @@ use crate::domain::error::Result;
 /// A confirmation.
 #[derive(Template)]
 #[template(path = "dashboard/confirm.html")]
-pub(super) struct Question<'p> {
+pub(super) struct ConfirmPage<'p> {
     pub(super) frame: &'p Frame,
     /// Where the form is sent.
     pub(super) page: String,
@@ -21,7 +21,7 @@ pub(super) struct Question<'p> {
     pub(super) back: &'static str,
 }
 
-impl Question<'_> {
+impl ConfirmPage<'_> {
     /// Renders the page.
     pub(super) fn ask(&self) -> Result<Response> {
         view::page(self)

@@ -9,7 +9,7 @@ use shared::time::UnixMillis;
 
 use super::cli::Obstacle;
 use super::cli_key::friendly_name;
-use super::confirm::Question;
+use super::confirm::ConfirmPage;
 use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
@@ -28,12 +28,12 @@ use crate::infra::dates::RelativeTime;
 #[template(path = "dashboard/keys.html")]
 struct KeysPage<'p> {
     frame: &'p Frame,
-    access_keys: Vec<Shown>,
-    api_keys: Vec<api_keys::Shown>,
+    access_keys: Vec<AccessKeyItem>,
+    api_keys: Vec<api_keys::ApiKeyItem>,
 }
 
 /// An access key as the page shows it.
-struct Shown {
+struct AccessKeyItem {
     page: String,
     name: String,
     created: RelativeTime,
@@ -42,7 +42,7 @@ struct Shown {
     expires: Option<RelativeTime>,
 }
 
-impl Shown {
+impl AccessKeyItem {
     fn of(frame: &Frame, key: Credential) -> Self {
         let relative = |time: UnixMillis| RelativeTime::of(time, frame.now());
         Self {
@@ -91,7 +91,7 @@ pub(super) struct Created<'p> {
 pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession, caller: NotApiKey) -> Result<Response> {
     let mut tx = app.db.read().await?;
     let found = service::list(&mut tx, &app, &caller).await?;
-    let access_keys = found.into_iter().filter(|key| !key.kind().is_login()).map(|key| Shown::of(&frame, key)).collect();
+    let access_keys = found.into_iter().filter(|key| !key.kind().is_login()).map(|key| AccessKeyItem::of(&frame, key)).collect();
     let api_keys = api_keys::list(&mut tx, &frame, &session).await?;
     view::page(&KeysPage { frame: &frame, access_keys, api_keys })
 }
@@ -210,7 +210,7 @@ pub(super) async fn show_deletion(
     KeyPath(name): KeyPath,
 ) -> Result<Response> {
     find(&app, &session, &name).await?;
-    let question = Question {
+    let question = ConfirmPage {
         frame: &frame,
         page: frame.path(&format!("{}/delete", page_of(&name))),
         title: format!("Delete the key {}?", isolate(&name)),

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::fields::Fields;
 use super::frame::Frame;
 use super::second_factor::{self, Pending};
-use super::session::{self, Before};
+use super::session::{self, BrowserState};
 use super::sign_in::{self, SignInQuery, next_of};
 use super::step_up;
 use crate::domain::audit::ClientAddress;
@@ -41,15 +41,15 @@ fn redirect_to_form(frame: &Frame, page: &str, query: Option<&str>) -> Result<Re
 pub(super) async fn submit(
     State(app): State<AppState>,
     frame: Frame,
-    before: Before,
+    browser: BrowserState,
     from: ClientAddress,
     sent: Fields,
 ) -> Result<Response> {
     let next = next_of(&frame, &sent);
     let answer = step_up::answer(sent.text("response"));
-    match service::sign_in(&app, from, sent.text("challengeId"), &answer, &before.device).await {
-        Ok(logged_in) => session::begin(&app, &frame, before, &logged_in, next.as_deref()).await,
-        Err(error) => sign_in::refused(&frame, &before, next, error),
+    match service::sign_in(&app, from, sent.text("challengeId"), &answer, &browser.device).await {
+        Ok(logged_in) => session::begin(&app, &frame, browser, &logged_in, next.as_deref()).await,
+        Err(error) => sign_in::refused(&frame, &browser, next, error),
     }
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn pending_options(State(app): State<AppState>, from: ClientAdd
 pub(super) async fn complete(
     State(app): State<AppState>,
     frame: Frame,
-    before: Before,
+    browser: BrowserState,
     pending: Pending,
     from: ClientAddress,
     sent: Fields,
@@ -70,7 +70,7 @@ pub(super) async fn complete(
     let next = next_of(&frame, &sent);
     let answer = step_up::answer(sent.text("response"));
     match service::complete_pending(&app, from, &pending.0, &answer).await {
-        Ok(logged_in) => session::begin(&app, &frame, before, &logged_in, next.as_deref()).await,
+        Ok(logged_in) => session::begin(&app, &frame, browser, &logged_in, next.as_deref()).await,
         Err(error) => second_factor::refused(&app, &frame, &pending, next, error).await,
     }
 }

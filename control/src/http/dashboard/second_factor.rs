@@ -13,7 +13,7 @@ use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
-use super::session::{self, Before};
+use super::session::{self, BrowserState};
 use super::sign_in::{SignInQuery, next_of};
 use super::step_up;
 use crate::domain::audit::ClientAddress;
@@ -150,7 +150,7 @@ pub(super) async fn refused(app: &AppState, frame: &Frame, pending: &Pending, ne
 pub(super) async fn submit(
     State(app): State<AppState>,
     frame: Frame,
-    before: Before,
+    browser: BrowserState,
     pending: Pending,
     from: ClientAddress,
     sent: Fields,
@@ -159,7 +159,7 @@ pub(super) async fn submit(
     // Apps show a code in two halves, and users type the space.
     let code: String = sent.text("code").split_whitespace().collect();
     match completion::by_totp(&app, from, &pending.0, &code).await {
-        Ok(logged_in) => session::begin(&app, &frame, before, &logged_in, next.as_deref()).await,
+        Ok(logged_in) => session::begin(&app, &frame, browser, &logged_in, next.as_deref()).await,
         Err(error) => {
             let form = refuse(code_form(), error, "The code is incorrect or was already used. Wait for the next one.")?;
             let Some(methods) = pending.methods(&app).await? else { return expired(&frame, next.as_deref()) };
@@ -183,7 +183,7 @@ pub(super) async fn show_recovery(
 pub(super) async fn submit_recovery(
     State(app): State<AppState>,
     frame: Frame,
-    before: Before,
+    browser: BrowserState,
     pending: Pending,
     from: ClientAddress,
     sent: Fields,
@@ -191,7 +191,7 @@ pub(super) async fn submit_recovery(
     let next = next_of(&frame, &sent);
     match completion::by_recovery_code(&app, from, &pending.0, sent.text("code").trim()).await {
         Ok((logged_in, remaining)) => {
-            let response = session::begin(&app, &frame, before, &logged_in, next.as_deref()).await?;
+            let response = session::begin(&app, &frame, browser, &logged_in, next.as_deref()).await?;
             let codes = if remaining == 1 { "1 recovery code".to_owned() } else { format!("{remaining} recovery codes") };
             frame.saying(
                 response,

@@ -55,14 +55,14 @@ impl Visitor {
 
 /// What a browser has before it signs in: maybe a session, and its device cookie.
 #[derive(Clone, Debug)]
-pub struct Before {
+pub struct BrowserState {
     /// The session.
     pub session: Option<DashboardSession>,
     /// The content of the device cookie.
     pub device: Device,
 }
 
-impl FromRequestParts<AppState> for Before {
+impl FromRequestParts<AppState> for BrowserState {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
@@ -91,8 +91,14 @@ pub(super) async fn find(app: &Context, token: &str, from: ClientAddress) -> Res
 
 /// The response to a successful login: the cookie of the new session, which replaces and revokes the browser's previous one; the device cookie; and a
 /// redirect to the requested page, or to the home page.
-pub(super) async fn begin(app: &Context, frame: &Frame, before: Before, logged_in: &LoggedIn, next: Option<&str>) -> Result<Response> {
-    if let Some(session) = before.session {
+pub(super) async fn begin(
+    app: &Context,
+    frame: &Frame,
+    browser: BrowserState,
+    logged_in: &LoggedIn,
+    next: Option<&str>,
+) -> Result<Response> {
+    if let Some(session) = browser.session {
         match sessions::end_current(app, &session).await {
             Ok(()) | Err(Error::Unauthenticated) => {}
             Err(error) => return Err(error),
@@ -101,7 +107,7 @@ pub(super) async fn begin(app: &Context, frame: &Frame, before: Before, logged_i
     let site = frame.site();
     let seconds = (logged_in.session.expires.0 - app.now().0) / 1_000;
     let cookie = Cookie::Session.set(site, logged_in.session.token.reveal(), Some(seconds))?;
-    let device = before.device.remember(app, &logged_in.account).await?;
+    let device = browser.device.remember(app, &logged_in.account).await?;
     let device = Cookie::Device.set(site, &device.reveal(), Some(LIFETIME / 1_000))?;
     let first = site.path("/");
     let response = frame.redirect_to(next.and_then(|next| site.next(next)).unwrap_or(&first))?;

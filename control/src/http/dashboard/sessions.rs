@@ -23,13 +23,13 @@ use crate::infra::dates::RelativeTime;
 #[template(path = "dashboard/sessions.html")]
 struct SessionsPage<'p> {
     frame: &'p Frame,
-    sessions: Vec<Shown>,
-    devices: Vec<Shown>,
+    sessions: Vec<SessionItem>,
+    devices: Vec<SessionItem>,
     has_others: bool,
 }
 
 /// A session or an authorized device, as the page shows it.
-struct Shown {
+struct SessionItem {
     /// Where its revocation is sent.
     revoke: String,
     /// The name of an authorized device.
@@ -43,7 +43,7 @@ struct Shown {
     is_other: bool,
 }
 
-impl Shown {
+impl SessionItem {
     fn of(frame: &Frame, session: &DashboardSession, found: &Credential) -> Self {
         let relative = |time: UnixMillis| RelativeTime::of(time, frame.now());
         Self {
@@ -62,7 +62,7 @@ impl Shown {
 pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     let found = service::list(&app, &session).await?;
     let (devices, sessions): (Vec<_>, Vec<_>) = found.iter().rev().partition(|found| found.kind().is_cli());
-    let shown = |found: Vec<&Credential>| found.into_iter().map(|found| Shown::of(&frame, &session, found)).collect::<Vec<_>>();
+    let shown = |found: Vec<&Credential>| found.into_iter().map(|found| SessionItem::of(&frame, &session, found)).collect::<Vec<_>>();
     let (sessions, devices) = (shown(sessions), shown(devices));
     let has_others = sessions.iter().any(|shown| shown.is_other);
     view::page(&SessionsPage { frame: &frame, sessions, devices, has_others })

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use shared::keys::Name;
 
-use super::confirm::Question;
+use super::confirm::ConfirmPage;
 use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
@@ -25,13 +25,13 @@ const MAX_SHOWN: i64 = 50;
 
 /// Apps that others share with the account.
 pub(super) struct SharedApps {
-    pub(super) apps: Vec<Shown>,
+    pub(super) apps: Vec<SharedAppItem>,
     /// Whether there are more than are shown.
     pub(super) has_more: bool,
 }
 
 /// A shared app as pages show it.
-pub(super) struct Shown {
+pub(super) struct SharedAppItem {
     /// The name that always resolves to it.
     pub(super) name: String,
     pub(super) role: &'static str,
@@ -41,7 +41,7 @@ pub(super) struct Shown {
     pub(super) leave: String,
 }
 
-impl Shown {
+impl SharedAppItem {
     fn of(frame: &Frame, row: &SharedRow) -> Self {
         Self {
             name: row.long_name(),
@@ -59,7 +59,7 @@ impl Shown {
 struct Accept<'p> {
     frame: &'p Frame,
     form: &'p Form,
-    app: Shown,
+    app: SharedAppItem,
     bare: String,
 }
 
@@ -67,7 +67,7 @@ struct Accept<'p> {
 pub(super) async fn list(tx: &mut ReadTx, frame: &Frame, session: &DashboardSession) -> Result<SharedApps> {
     let rows = repo::shared(tx, session.account(), MAX_SHOWN + 1).await?;
     let max = usize::try_from(MAX_SHOWN).unwrap_or(usize::MAX);
-    Ok(SharedApps { has_more: rows.len() > max, apps: rows.iter().take(max).map(|row| Shown::of(frame, row)).collect() })
+    Ok(SharedApps { has_more: rows.len() > max, apps: rows.iter().take(max).map(|row| SharedAppItem::of(frame, row)).collect() })
 }
 
 async fn find<N>(app: &AppState, grant: &AppGrant<N>) -> Result<Option<SharedRow>> {
@@ -81,7 +81,7 @@ fn form(row: &SharedRow) -> Form {
 }
 
 fn page(frame: &Frame, row: &SharedRow, form: &Form) -> Result<Response> {
-    form.page(&Accept { frame, form, app: Shown::of(frame, row), bare: row.name.clone() })
+    form.page(&Accept { frame, form, app: SharedAppItem::of(frame, row), bare: row.name.clone() })
 }
 
 fn already_accepted(frame: &Frame) -> Result<Response> {
@@ -137,11 +137,11 @@ pub(super) async fn show_leaving(
     grant: AppGrant<LeaveApp>,
 ) -> Result<Response> {
     let row = find(&app, &grant).await?.ok_or(Error::NotFound(Thing::App))?;
-    let shown = Shown::of(&frame, &row);
+    let shown = SharedAppItem::of(&frame, &row);
     let text =
         if shown.is_transfer { "You lose access immediately. The app goes back to its sender." } else { "You lose access immediately." };
     let (page, title) = (shown.leave, format!("Leave the app {}?", shown.name));
-    Question { frame: &frame, page, title, text, button: "Leave app", back: "/account" }.ask()
+    ConfirmPage { frame: &frame, page, title, text, button: "Leave app", back: "/account" }.ask()
 }
 
 pub(super) async fn leave(

@@ -9,7 +9,7 @@ use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
-use super::session::{self, Before};
+use super::session::{self, BrowserState};
 use super::sign_up::{challenge_token, needed, refuse_challenged, with_challenge};
 use super::step_up;
 use crate::domain::access::DashboardSession;
@@ -86,15 +86,15 @@ pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> Result<Resp
 }
 
 /// The page again after a passkey was refused.
-pub(super) fn refused(frame: &Frame, before: &Before, next: Option<String>, error: Error) -> Result<Response> {
+pub(super) fn refused(frame: &Frame, browser: &BrowserState, next: Option<String>, error: Error) -> Result<Response> {
     let form = step_up::refuse_passkey(sign_in_form(""), error)?;
-    form.page(&SignIn { is_again: before.session.is_some(), ..SignIn::new(frame, &form, next) })
+    form.page(&SignIn { is_again: browser.session.is_some(), ..SignIn::new(frame, &form, next) })
 }
 
 pub(super) async fn submit(
     State(app): State<AppState>,
     frame: Frame,
-    before: Before,
+    browser: BrowserState,
     from: ClientAddress,
     sent: Fields,
 ) -> Result<Response> {
@@ -103,10 +103,10 @@ pub(super) async fn submit(
         email: needed(&sent, "email").and_then(str::parse),
         password: needed(&sent, "password").and_then(str::parse),
         challenge_token: challenge_token(&sent),
-        device: before.device.clone(),
+        device: browser.device.clone(),
     };
     match service::log_in(&app, from, login).await {
-        Ok(Outcome::LoggedIn(logged_in)) => session::begin(&app, &frame, before, &logged_in, next.as_deref()).await,
+        Ok(Outcome::LoggedIn(logged_in)) => session::begin(&app, &frame, browser, &logged_in, next.as_deref()).await,
         Ok(Outcome::Pending(pending, _)) => {
             let seconds = (pending.expires.0 - app.now().0) / 1_000;
             let cookie = Cookie::Pending.set(frame.site(), pending.token.reveal(), Some(seconds))?;
@@ -117,7 +117,7 @@ pub(super) async fn submit(
             let has_challenge = error.asks_for_challenge() || sent.has("challengeToken");
             let is_unconfirmed = matches!(error, Error::Refused(Refusal::NotVerified));
             let form = refuse_challenged(sign_in_form(sent.text("email")), error)?;
-            let is_again = before.session.is_some();
+            let is_again = browser.session.is_some();
             let page = form.page(&SignIn { is_again, has_challenge, is_unconfirmed, ..SignIn::new(&frame, &form, next) })?;
             Ok(with_challenge(&frame, page, has_challenge))
         }

@@ -18,7 +18,7 @@ use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
 use crate::http::extract::Path;
 use crate::http::layer::problem;
-use shared::wire::range::{Wanted, names_tag, wanted};
+use shared::wire::range::{RequestedRange, names_tag, wanted};
 
 /// Bytes read from storage at once.
 const CHUNK: usize = 64 << 10;
@@ -63,9 +63,9 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
     let is_same = header_text(header::IF_RANGE).is_none_or(|held| held.trim() == tag);
     let range = header_text(header::RANGE).filter(|_| is_same && *method == Method::GET);
     let (status, range) = match wanted(range, length) {
-        Wanted::Whole => (StatusCode::OK, 0..length),
-        Wanted::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
-        Wanted::Unsatisfiable => return Ok(refuse(unsatisfiable(length))),
+        RequestedRange::Whole => (StatusCode::OK, 0..length),
+        RequestedRange::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
+        RequestedRange::Unsatisfiable => return Ok(refuse(unsatisfiable(length))),
     };
     let size = range.end.saturating_sub(range.start);
     let place = (status == StatusCode::PARTIAL_CONTENT).then(|| format!("bytes {}-{}/{length}", range.start, range.end.saturating_sub(1)));

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, header};
 use super::path::parameter;
 use crate::domain::access::bearer::by_bearer;
 use crate::domain::access::grant::Named;
-use crate::domain::access::{AppCreator, AppGrant, DashboardSession, DashboardSessionAlone, LoginSession, NotApiKey, Permission, SignedIn};
+use crate::domain::access::{AppCreator, AppGrant, DashboardSession, DashboardSessionOnly, LoginSession, NotApiKey, Permission, SignedIn};
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::{Error, Result};
 use crate::domain::login::RecentLogin;
@@ -62,7 +62,7 @@ impl FromRequestParts<AppState> for DashboardSession {
     }
 }
 
-impl FromRequestParts<AppState> for DashboardSessionAlone {
+impl FromRequestParts<AppState> for DashboardSessionOnly {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {

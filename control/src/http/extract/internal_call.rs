@@ -58,7 +58,7 @@ impl FromRequest<AppState> for InternalCall {
         if !is_valid {
             return Err(refused(app, &parts));
         }
-        client_address::vouch(app, &parts.extensions);
+        client_address::remember_edge(app, &parts.extensions);
         Ok(Self { body: bytes?, _permit: permit })
     }
 }

@@ -42,7 +42,7 @@ struct Counts {
 /// Why the body was aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-enum End {
+enum AbortReason {
     TooLarge = 1,
     TooMuchBuffered = 2,
     Silent = 3,
@@ -60,7 +60,7 @@ pub(crate) fn watch(request: Request, max: u64) -> (Request, Meter) {
             let (received, returned) = (counting.0.received.load(Ordering::Relaxed), counting.0.returned.load(Ordering::Relaxed));
             if received.saturating_sub(returned) > MAX_BUFFERED {
                 if stalls.again(returned) {
-                    return Poll::Ready(Some(Err(counting.end(End::TooMuchBuffered))));
+                    return Poll::Ready(Some(Err(counting.abort(AbortReason::TooMuchBuffered))));
                 }
                 // The parser reads all available bytes before it parses any. `Pending` makes it parse what it has.
                 context.waker().wake_by_ref();
@@ -68,12 +68,14 @@ pub(crate) fn watch(request: Request, max: u64) -> (Request, Meter) {
             }
             let chunk = match chunks.poll_next_unpin(context) {
                 Poll::Ready(Some(Ok(chunk))) => chunk,
-                Poll::Pending if silence.as_mut().poll(context).is_ready() => return Poll::Ready(Some(Err(counting.end(End::Silent)))),
+                Poll::Pending if silence.as_mut().poll(context).is_ready() => {
+                    return Poll::Ready(Some(Err(counting.abort(AbortReason::Silent))));
+                }
                 other => return other,
             };
             silence.set(tokio::time::sleep(SILENCE_TIMEOUT));
             if received + counting.receive(&chunk) > max {
-                return Poll::Ready(Some(Err(counting.end(End::TooLarge))));
+                return Poll::Ready(Some(Err(counting.abort(AbortReason::TooLarge))));
             }
             Poll::Ready(Some(Ok(chunk)))
         }))
@@ -113,19 +115,19 @@ impl Meter {
         chunk.len() as u64
     }
 
-    fn end(&self, end: End) -> axum::Error {
-        self.0.end.store(end as u8, Ordering::Relaxed);
+    fn abort(&self, reason: AbortReason) -> axum::Error {
+        self.0.end.store(reason as u8, Ordering::Relaxed);
         axum::Error::new(std::io::Error::other("the body was aborted"))
     }
 
     /// The refusal for a parser error; `limit` is the maximum size of a bundle.
     pub(crate) fn fault(&self, error: &MultipartError, limit: u64) -> Error {
         match self.0.end.load(Ordering::Relaxed) {
-            end if end == End::TooLarge as u8 => too_large(limit),
-            end if end == End::TooMuchBuffered as u8 => {
+            end if end == AbortReason::TooLarge as u8 => too_large(limit),
+            end if end == AbortReason::TooMuchBuffered as u8 => {
                 Error::Invalid(FieldErrors::of_request("the multipart body is malformed: the header of a part is too long"))
             }
-            end if end == End::Silent as u8 => {
+            end if end == AbortReason::Silent as u8 => {
                 Error::Invalid(FieldErrors::of_request("the multipart body ended early: no data was received for a minute"))
             }
             _ if error.status() == StatusCode::PAYLOAD_TOO_LARGE => too_large(limit),

@@ -38,7 +38,7 @@ pub(crate) async fn middleware(State(app): State<AppState>, mut request: Request
     match address(&app, &request) {
         Ok(address) => {
             if claims_client_address(request.headers()) {
-                vouch(&app, request.extensions());
+                remember_edge(&app, request.extensions());
             }
             request.extensions_mut().insert(ClientAddress(address));
             next.run(request).await
@@ -48,9 +48,9 @@ pub(crate) async fn middleware(State(app): State<AppState>, mut request: Request
 }
 
 /// Records that the peer of the connection has the edge's secret.
-pub(crate) fn vouch(app: &AppState, extensions: &Extensions) {
+pub(crate) fn remember_edge(app: &AppState, extensions: &Extensions) {
     if let Some(peer) = peer(extensions) {
-        app.front.vouched.note(peer, app.now());
+        app.front.edge_addresses.note(peer, app.now());
     }
 }
 

@@ -81,24 +81,24 @@ impl Passwords {
     }
 
     /// Waits for a permit. Fails with [`Error::Busy`] after the maximum wait, or at once if too many wait from the same network. Both must be logged
-    /// as exceeded limits, so requests use [`Context::password_turn`](crate::domain::context::Context::password_turn).
-    pub async fn turn(&self, from: IpAddr) -> Result<Turn, Error> {
-        let place = Place::take(&self.waiting, from)?;
+    /// as exceeded limits, so requests use [`Context::password_permit`](crate::domain::context::Context::password_permit).
+    pub async fn acquire(&self, from: IpAddr) -> Result<HashingPermit, Error> {
+        let slot = QueueSlot::take(&self.waiting, from)?;
         let waited = tokio::time::timeout(MAX_WAIT, Arc::clone(&self.permits).acquire_owned()).await;
         let permit = waited.map_err(|_| Error::Busy)?.map_err(Error::internal)?;
-        drop(place);
-        Ok(Turn { permit, memory: Arc::clone(&self.memory), hashes: Arc::clone(&self.hashes), entropy: self.entropy.clone() })
+        drop(slot);
+        Ok(HashingPermit { permit, memory: Arc::clone(&self.memory), hashes: Arc::clone(&self.hashes), entropy: self.entropy.clone() })
     }
 }
 
-/// A place in the queue. Dropped when the request gets its permit, times out, or its client disconnects.
-struct Place {
+/// A slot in the queue. Dropped when the request gets its permit, times out, or its client disconnects.
+struct QueueSlot {
     waiting: Arc<Mutex<HashMap<String, usize>>>,
     /// The client's network and, on IPv6, its site.
     networks: Vec<String>,
 }
 
-impl Place {
+impl QueueSlot {
     fn take(waiting: &Arc<Mutex<HashMap<String, usize>>>, from: IpAddr) -> Result<Self, Error> {
         let bounds = [(Some(network(from)), MAX_WAITING), (site(from), 10 * MAX_WAITING)];
         let mut all = waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +117,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         let mut all = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         for network in &self.networks {
@@ -133,14 +133,14 @@ impl Drop for Place {
 
 /// The permit for one operation on a password, returned when this is dropped.
 #[derive(Debug)]
-pub struct Turn {
+pub struct HashingPermit {
     permit: OwnedSemaphorePermit,
     memory: Arc<Mutex<Vec<Vec<Block>>>>,
     hashes: Arc<AtomicU64>,
     entropy: Entropy,
 }
 
-impl Turn {
+impl HashingPermit {
     /// Hashes a new password to a PHC string.
     pub async fn hash(self, password: &str) -> Result<String, Error> {
         let (password, salt) = (password.to_owned(), self.entropy.bytes()?);

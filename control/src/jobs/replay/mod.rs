@@ -33,14 +33,14 @@ const AT_ONCE: usize = 16;
 
 /// Where dead letters are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// Files in a folder, or in its subfolders.
     Folder(PathBuf),
     /// Objects in a bucket.
     Bucket(BucketAddress),
 }
 
-impl FromStr for Place {
+impl FromStr for Location {
     type Err = Invalid;
 
     /// Parses the path of a folder, or `s3://bucket?endpoint=…&region=…`.
@@ -93,16 +93,16 @@ pub struct Replay<'r> {
 }
 
 impl Replay<'_> {
-    /// Counts all dead letters at this place, in batches. Calls `left` with the name and reason for each that remains.
+    /// Counts all dead letters at this location, in batches. Calls `left` with the name and reason for each that remains.
     pub async fn run(
         &self,
-        place: &Place,
+        location: &Location,
         credentials: Option<Credentials>,
         mut left: impl FnMut(&str, &str),
     ) -> Result<Replayed, ReplayError> {
-        let mut source = match place {
-            Place::Folder(path) => Source::Folder(Folder::new(path)),
-            Place::Bucket(address) => Source::Bucket(Bucket::new(address, credentials)),
+        let mut source = match location {
+            Location::Folder(path) => Source::Folder(Folder::new(path)),
+            Location::Bucket(address) => Source::Bucket(Bucket::new(address, credentials)),
         };
         let mut replayed = Replayed::default();
         loop {

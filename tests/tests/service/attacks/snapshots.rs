@@ -132,8 +132,8 @@ async fn snapshot_builds_of_one_account_do_not_delay_others() {
     let before = state.snapshots.builds();
     // The attacker's builds hold every slot.
     let (attacker, mut under_way) = (app.account_of("mallory").await.to_string(), Vec::new());
-    while let Some(turn) = state.snapshots.turn(&attacker).now_or_never() {
-        under_way.push(turn.unwrap());
+    while let Some(slot) = state.snapshots.build_slot(&attacker).now_or_never() {
+        under_way.push(slot.unwrap());
     }
     assert!(!under_way.is_empty());
     // So this one has to wait. Requests for the same snapshot join it.

@@ -391,7 +391,7 @@ async fn a_flood_of_passwords_is_rate_limited_and_not_logged_as_an_error() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let (state, mut held) = (app.state(), Vec::new());
     for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1) {
-        held.push(state.passwords.turn([127, 0, 0, 1].into()).await.unwrap());
+        held.push(state.passwords.acquire([127, 0, 0, 1].into()).await.unwrap());
     }
     let mut guesses = JoinSet::new();
     for _ in 0..300 {

@@ -170,9 +170,9 @@ async fn a_change_during_queued_checks_is_built_once() {
     let key = DeploymentKey::try_from(staging).unwrap();
     let state = app.state();
     // Each for another account, since a single account never gets all slots.
-    let mut turns = Vec::new();
-    while let Some(turn) = state.snapshots.turn(&format!("account {}", turns.len())).now_or_never() {
-        turns.push(turn.unwrap());
+    let mut slots = Vec::new();
+    while let Some(slot) = state.snapshots.build_slot(&format!("account {}", slots.len())).now_or_never() {
+        slots.push(slot.unwrap());
     }
     let checks: Vec<_> = (0..AT_ONCE)
         .map(|_| {
@@ -185,7 +185,7 @@ async fn a_change_during_queued_checks_is_built_once() {
     let old = state.snapshots.version(&key).await.unwrap().unwrap();
     ada.upload("demo", "Staging", &Bundle::script("A\n").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
     // One slot for all of them; each build returns a different snapshot.
-    drop(turns.pop());
+    drop(slots.pop());
     let snapshots: Vec<_> = join_all(checks).await.into_iter().map(Result::unwrap).collect();
     assert!(snapshots[0].version() > old, "the change came too late");
     let builds = 1 + snapshots.windows(2).filter(|pair| !Arc::ptr_eq(&pair[0], &pair[1])).count();

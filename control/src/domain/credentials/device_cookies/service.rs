@@ -105,12 +105,12 @@ async fn is_valid(tx: &mut ReadTx, hash: &TokenHash, email: &str, now: UnixMilli
 
 /// A cookie whose failure counter is locked: of any number of concurrent guesses, no more than the limit are judged with it.
 #[derive(Debug)]
-pub struct Shown {
+pub struct LockedCookie {
     hash: TokenHash,
     failures: Count,
 }
 
-impl Shown {
+impl LockedCookie {
     /// Locks the failure counter; `None` when the cookie is no longer valid.
     pub async fn lock(tx: &mut WriteTx, hash: &TokenHash, email: &str, now: UnixMillis) -> Result<Option<Self>> {
         let failures = Count::lock(tx, Limit::DeviceFailures, &Subject::device(hash.as_str()), now).await?;

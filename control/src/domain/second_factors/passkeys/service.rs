@@ -17,7 +17,7 @@ use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result, Thing};
-use crate::domain::second_factors::changes::{self, Changed};
+use crate::domain::second_factors::changes::{self, ChangedFactor};
 use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::{self, Proof, step_up};
 use crate::infra::db::ReadTx;
@@ -117,7 +117,7 @@ pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasske
     if repo::insert(&mut change, &passkey).await? == 0 {
         return Err(commit_rejection(change, Error::Conflict(Conflict::PasskeyKnown)).await);
     }
-    let codes = changes::added(&mut change, &stepped_up, Changed::Passkey(&passkey.name)).await?;
+    let codes = changes::added(&mut change, &stepped_up, ChangedFactor::Passkey(&passkey.name)).await?;
     let details = json!({ "name": passkey.name, "isBackupEligible": passkey.is_backup_eligible });
     change.commit(Event::new(Action::AddPasskey, &passkey.id).with(details)).await?;
     Ok(Added { passkey, codes })
@@ -154,7 +154,7 @@ pub async fn remove(app: &Context, caller: &LoginSession, id: &PasskeyId, proof:
     if repo::delete(&mut change, caller.account(), id).await? == 0 {
         return Err(UNKNOWN);
     }
-    let are_on = changes::removed(&mut change, &stepped_up, Changed::Passkey(&passkey.name)).await?;
+    let are_on = changes::removed(&mut change, &stepped_up, ChangedFactor::Passkey(&passkey.name)).await?;
     change.commit(Event::new(Action::RemovePasskey, id).with(json!({ "name": passkey.name }))).await?;
     Ok(are_on)
 }

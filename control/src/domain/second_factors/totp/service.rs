@@ -10,7 +10,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{Credentials, Error, Result, Thing};
-use crate::domain::second_factors::changes::{self, Changed};
+use crate::domain::second_factors::changes::{self, ChangedFactor};
 use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::{self, Proof, step_up};
 use crate::infra::crypto::seal;
@@ -48,7 +48,7 @@ pub async fn set_up(app: &Context, caller: &DashboardSession) -> Result<Seed> {
 
 /// The state of a seed that was shown to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum SeedState {
     /// Confirmed: its codes work.
     InForce,
     /// Unconfirmed.
@@ -60,19 +60,19 @@ pub enum Standing {
 }
 
 /// Returns the state of a seed. Nothing is revealed about seeds other than the caller's own.
-pub async fn standing(app: &Context, caller: &DashboardSession, seed: &[u8]) -> Result<Standing> {
+pub async fn seed_state(app: &Context, caller: &DashboardSession, seed: &[u8]) -> Result<SeedState> {
     let mut tx = app.db.read().await?;
     let (account, keys) = (caller.account(), app.settings.encryption_keys.all());
     let is = |purpose: &str, sealed: &[u8]| -> Result<bool> { Ok(seal::open(keys, purpose, sealed)?.ct_eq(seed).into()) };
     if let Some(sealed) = repo::find(&mut tx, account).await?
         && is(&purpose(account.as_str()), &sealed)?
     {
-        return Ok(Standing::InForce);
+        return Ok(SeedState::InForce);
     }
     match repo::find_setup(&mut tx, account, app.now()).await? {
-        Some(setup) if is(&setup_purpose(account.as_str()), &setup.sealed)? => Ok(Standing::Waits),
-        Some(_) => Ok(Standing::Replaced),
-        None => Ok(Standing::Gone),
+        Some(setup) if is(&setup_purpose(account.as_str()), &setup.sealed)? => Ok(SeedState::Waits),
+        Some(_) => Ok(SeedState::Replaced),
+        None => Ok(SeedState::Gone),
     }
 }
 
@@ -99,7 +99,7 @@ pub async fn confirm(app: &Context, caller: &DashboardSession, code: &str, proof
     }
     let sealed = seal::seal(app.settings.encryption_keys.first(), &app.entropy, &purpose(account.as_str()), &bytes)?;
     repo::replace(&mut change, account, &sealed, step, now).await?;
-    let codes = changes::added(&mut change, &stepped_up, Changed::Authenticator).await?;
+    let codes = changes::added(&mut change, &stepped_up, ChangedFactor::Authenticator).await?;
     change.commit(Event::new(Action::AddAuthenticator, account)).await?;
     Ok(codes)
 }
@@ -112,7 +112,7 @@ pub async fn remove(app: &Context, caller: &LoginSession, proof: Option<&Proof>)
     if repo::delete(&mut change, stepped_up.account()).await? == 0 {
         return Err(NOT_FOUND);
     }
-    let are_on = changes::removed(&mut change, &stepped_up, Changed::Authenticator).await?;
+    let are_on = changes::removed(&mut change, &stepped_up, ChangedFactor::Authenticator).await?;
     change.commit(Event::new(Action::RemoveAuthenticator, caller.account())).await?;
     Ok(are_on)
 }

@@ -43,7 +43,7 @@ use crate::domain::error::Code;
         (name = "documentation", description = "This API reference"),
     )
 )]
-pub struct Beginning;
+pub struct BaseDocument;
 
 /// An error.
 #[derive(Debug, ToSchema)]

@@ -36,14 +36,14 @@ struct OperationPart {
     is_deprecated: bool,
     /// The credential that a caller needs.
     needs: String,
-    parameters: Vec<Member>,
+    parameters: Vec<FieldPart>,
     body: Option<Body>,
     answers: Vec<Answer>,
 }
 
 /// A parameter, or a member of an object.
 #[derive(Debug)]
-struct Member {
+struct FieldPart {
     name: String,
     /// Where a parameter is: path, query or header. Empty for members.
     place: String,
@@ -78,7 +78,7 @@ struct SchemaPart {
     about: String,
     /// The type, if the schema is not an object.
     kind: Option<Kind>,
-    members: Vec<Member>,
+    members: Vec<FieldPart>,
     example: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl OperationPart {
             about: text(operation, "description").to_owned(),
             is_deprecated: operation.get("deprecated").is_some_and(|flag| flag == true),
             needs: needs(operation),
-            parameters: elements(operation, "parameters").map(Member::of_parameter).collect(),
+            parameters: elements(operation, "parameters").map(FieldPart::of_parameter).collect(),
             body: operation.get("requestBody").and_then(|body| content(body)).map(|(media, kind)| Body { media: media.to_owned(), kind }),
             answers: members(operation, "responses")
                 .map(|(status, answer)| Answer {
@@ -152,7 +152,7 @@ fn content(of: &Value) -> Option<(&str, Kind)> {
     members(of, "content").next().map(|(media, form)| (media, form.get("schema").map(Kind::of).unwrap_or_default()))
 }
 
-impl Member {
+impl FieldPart {
     fn of_parameter(parameter: &Value) -> Self {
         Self {
             name: text(parameter, "name").to_owned(),
@@ -167,8 +167,8 @@ impl Member {
 impl SchemaPart {
     fn of(name: &str, schema: &Value) -> Self {
         let is_required = |name: &str| elements(schema, "required").any(|required| required == name);
-        let members: Vec<Member> = members(schema, "properties")
-            .map(|(name, property)| Member {
+        let members: Vec<FieldPart> = members(schema, "properties")
+            .map(|(name, property)| FieldPart {
                 name: name.to_owned(),
                 place: String::new(),
                 is_required: is_required(name),

@@ -11,7 +11,7 @@ use crate::domain::access::DashboardSession;
 use crate::domain::error::{Error, Result};
 use crate::domain::second_factors::factors;
 use crate::domain::second_factors::totp::seed::{self, Seed};
-use crate::domain::second_factors::totp::service::{self, Standing};
+use crate::domain::second_factors::totp::service::{self, SeedState};
 use crate::http::AppState;
 use crate::http::dashboard::fields::Fields;
 use crate::http::dashboard::flash::Flash;
@@ -107,17 +107,17 @@ pub(in crate::http::dashboard) async fn submit(
 
 async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, sent: &Fields) -> Result<Response> {
     if let Some(bytes) = sent_bytes(sent) {
-        let outcome = match service::standing(app, session, &bytes).await? {
+        let outcome = match service::seed_state(app, session, &bytes).await? {
             // A reloaded page sends its form again.
-            Standing::InForce => {
+            SeedState::InForce => {
                 Some(("/security", Flash::good("The app is set up. If you did not save your recovery codes, create new ones.")))
             }
-            Standing::Replaced => {
+            SeedState::Replaced => {
                 let text =
                     "You started another setup after this one, so this QR code no longer works. Finish the other setup, or start again.";
                 Some(("/security/authenticator", Flash::bad(text)))
             }
-            Standing::Waits | Standing::Gone => None,
+            SeedState::Waits | SeedState::Gone => None,
         };
         if let Some((page, flash)) = outcome {
             return frame.redirect_saying(page, &flash);

@@ -29,11 +29,11 @@ struct Security<'p> {
     is_on: bool,
     has_authenticator: bool,
     codes: i64,
-    passkeys: Vec<Shown>,
+    passkeys: Vec<PasskeyItem>,
 }
 
 /// A passkey as the list shows it.
-struct Shown {
+struct PasskeyItem {
     page: String,
     name: String,
     kind: &'static str,
@@ -71,7 +71,7 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
     let mut tx = app.db.read().await?;
     let found = factors::find(&mut tx, session.account()).await?;
     let rows = service::list(&mut tx, &session).await?;
-    let passkeys = rows.into_iter().map(|row| Shown {
+    let passkeys = rows.into_iter().map(|row| PasskeyItem {
         page: frame.path(&format!("/security/passkeys/{}", row.id)),
         name: row.name,
         kind: if row.is_backup_eligible { "Can be synced" } else { "Stays on one device" },

@@ -19,7 +19,7 @@ use crate::infra::dates::day;
 
 #[derive(Template)]
 #[template(path = "dashboard/recovery_codes.html")]
-struct Shown<'p> {
+struct CodesPage<'p> {
     frame: &'p Frame,
     codes: Vec<String>,
     is_first: bool,
@@ -30,7 +30,7 @@ struct Shown<'p> {
 /// The page that shows codes once. `is_first` says whether two-factor authentication was turned on with them; `next` is the page that needed it.
 pub(super) fn shown(frame: &Frame, codes: Codes, is_first: bool, next: Option<String>) -> Result<Response> {
     let next = next.unwrap_or_else(|| frame.path("/security"));
-    view::page(&Shown { frame, codes: codes.reveal(), is_first, next })
+    view::page(&CodesPage { frame, codes: codes.reveal(), is_first, next })
 }
 
 fn change<'p>(frame: &'p Frame, form: &'p Form, step_up: &'p StepUp) -> Change<'p> {

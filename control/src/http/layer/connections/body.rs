@@ -13,7 +13,7 @@ use super::state::UnderWay;
 
 /// A request's body that fails if no bytes arrive for a while although a reader waits.
 #[derive(Debug)]
-pub(super) struct Paced<B> {
+pub(super) struct TimeoutBody<B> {
     body: B,
     pause: Duration,
     /// Runs while a reader waits.
@@ -22,13 +22,13 @@ pub(super) struct Paced<B> {
     is_given_up: bool,
 }
 
-impl<B> Paced<B> {
+impl<B> TimeoutBody<B> {
     pub(super) fn new(body: B, pause: Duration) -> Self {
         Self { body, pause, timer: None, is_waiting: false, is_given_up: false }
     }
 }
 
-impl<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Unpin> HttpBody for Paced<B> {
+impl<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Unpin> HttpBody for TimeoutBody<B> {
     type Data = Bytes;
     type Error = BoxError;
 

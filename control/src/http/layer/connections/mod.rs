@@ -1,19 +1,19 @@
 //! Connections: limits, timeouts, and closing.
 //!
 //! `bounds` has the limits, `table` counts connections and evicts idle ones, `state` tracks what one connection is doing, `stream` and `body` watch the
-//! bytes, `descriptors` has the limit of the operating system, `vouched` remembers the addresses of edges. Requests are handled elsewhere. Start reading
-//! at [`serve`].
+//! bytes, `descriptors` has the limit of the operating system, `edge_addresses` remembers the addresses of edges. Requests are handled elsewhere.
+//! Start reading at [`serve`].
 
 mod body;
 mod bounds;
 pub mod descriptors;
+mod edge_addresses;
 mod state;
 mod stream;
 mod table;
-mod vouched;
 
+pub use edge_addresses::EdgeAddresses;
 pub use table::Table;
-pub use vouched::Vouched;
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -39,7 +39,7 @@ use tower::ServiceExt;
 
 pub use bounds::Bounds;
 
-use self::body::{Paced, TrackedBody};
+use self::body::{TimeoutBody, TrackedBody};
 use self::state::{Connection, UnderWay};
 use self::stream::Watched;
 use crate::http::AppState;
@@ -91,7 +91,7 @@ where
 fn is_exempt(app: &AppState, address: IpAddr) -> bool {
     address.is_loopback()
         || app.front.settings.trusted_proxies.iter().any(|network| network.contains(&address))
-        || app.front.vouched.is_fresh(address, app.now())
+        || app.front.edge_addresses.is_fresh(address, app.now())
 }
 
 /// Serves one connection until it closes.
@@ -107,7 +107,7 @@ async fn serve_connection<I, S>(
 {
     let connection = Arc::clone(&service.connection);
     // Removes the connection from the table however this task ends, even by a panic.
-    let _place = Place(&connection);
+    let _entry = TableEntry(&connection);
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().header_read_timeout(None::<Duration>).max_buf_size(MAX_HEAD_BYTES);
     builder.http2().max_concurrent_streams(MAX_STREAMS).max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX));
@@ -152,9 +152,9 @@ fn overdue(connection: &Connection, mut alarm: Pin<&mut Sleep>, context: &mut Co
 }
 
 /// A connection's entry in the table, until this is dropped.
-struct Place<'c>(&'c Connection);
+struct TableEntry<'c>(&'c Connection);
 
-impl Drop for Place<'_> {
+impl Drop for TableEntry<'_> {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -189,7 +189,8 @@ where
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let under_way = UnderWay::begin(&self.connection);
-        let mut request = request.map(|body| if body.is_end_stream() { Body::empty() } else { Body::new(Paced::new(body, self.pause)) });
+        let mut request =
+            request.map(|body| if body.is_end_stream() { Body::empty() } else { Body::new(TimeoutBody::new(body, self.pause)) });
         request.extensions_mut().insert(ConnectInfo(self.peer));
         let answer = self.service.clone().oneshot(request);
         Box::pin(async move {

@@ -1,14 +1,14 @@
 //! Sources of dead letters as typed by an operator.
 
-use control::testing::jobs::Place;
+use control::testing::jobs::Location;
 
 #[test]
 fn a_replay_source_is_a_folder_or_a_bucket() {
     for folder in ["letters", "/var/letters", "./s3:letters", "C:\\letters"] {
-        assert_eq!(folder.parse(), Ok(Place::Folder(folder.into())));
+        assert_eq!(folder.parse(), Ok(Location::Folder(folder.into())));
     }
-    let parse = |text: &str| match text.parse::<Place>() {
-        Ok(Place::Bucket(address)) => Ok((address.bucket, address.endpoint, address.region)),
+    let parse = |text: &str| match text.parse::<Location>() {
+        Ok(Location::Bucket(address)) => Ok((address.bucket, address.endpoint, address.region)),
         Ok(other) => panic!("{text}: {other:?}"),
         Err(fault) => Err(fault.to_string()),
     };
@@ -35,6 +35,6 @@ fn a_replay_source_is_a_folder_or_a_bucket() {
         "s3://letters?region=a&region=b",
         "https://letters",
     ] {
-        assert!(wrong.parse::<Place>().is_err(), "{wrong}");
+        assert!(wrong.parse::<Location>().is_err(), "{wrong}");
     }
 }

@@ -1,6 +1,6 @@
 //! The audit trail: one row for each change and none for anything else, who may read it, and that edits are detected.
 
-use control::testing::audit::{Broken, EventRow, KnownHead};
+use control::testing::audit::{ChainFault, EventRow, KnownHead};
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
 use tests::SessionOrigin::{CliBrowser, Dashboard};
@@ -300,7 +300,7 @@ async fn an_edit_of_any_column_is_detected() {
     for (edit, value) in edits {
         assert_eq!(app.change(edit, &[value]).await, 1, "{edit}");
         let found = app.verify_audit().await.expect_err(edit);
-        assert!(matches!(found, Broken::Changed(3, _)), "{edit}: {found}");
+        assert!(matches!(found, ChainFault::Changed(3, _)), "{edit}: {found}");
         restore(&app, third).await;
         app.verify_audit().await.unwrap();
     }
@@ -334,13 +334,13 @@ async fn restore(app: &TestApp, row: &EventRow) {
 async fn removed_swapped_and_added_rows_are_detected() {
     let (app, rows) = six().await;
     app.change("DELETE FROM audit_events WHERE seq = 4", &[]).await;
-    assert_eq!(app.verify_audit().await, Err(Broken::Missing(4)));
+    assert_eq!(app.verify_audit().await, Err(ChainFault::Missing(4)));
     restore(&app, &rows[3]).await;
     // Two rows are swapped, including their hashes.
     for (from, to) in [("3", "99"), ("4", "3"), ("99", "4")] {
         app.change("UPDATE audit_events SET seq = CAST($2 AS BIGINT) WHERE seq = CAST($1 AS BIGINT)", &[from, to]).await;
     }
-    assert_eq!(app.verify_audit().await, Err(Broken::Changed(3, rows[3].id.clone())));
+    assert_eq!(app.verify_audit().await, Err(ChainFault::Changed(3, rows[3].id.clone())));
     app.change("DELETE FROM audit_events WHERE seq IN (3, 4)", &[]).await;
     for row in &rows[2..4] {
         restore(&app, row).await;
@@ -348,17 +348,17 @@ async fn removed_swapped_and_added_rows_are_detected() {
     app.verify_audit().await.unwrap();
     // The first and the last row.
     app.change("DELETE FROM audit_events WHERE seq = 1", &[]).await;
-    assert_eq!(app.verify_audit().await, Err(Broken::Missing(1)));
+    assert_eq!(app.verify_audit().await, Err(ChainFault::Missing(1)));
     let (app, rows) = six().await;
     app.change("DELETE FROM audit_events WHERE seq = 6", &[]).await;
-    assert_eq!(app.verify_audit().await, Err(Broken::Missing(6)));
+    assert_eq!(app.verify_audit().await, Err(ChainFault::Missing(6)));
     restore(&app, &rows[5]).await;
     app.change("UPDATE audit_head SET seq = 5", &[]).await;
-    assert_eq!(app.verify_audit().await, Err(Broken::Head(6)));
+    assert_eq!(app.verify_audit().await, Err(ChainFault::Head(6)));
     app.change("UPDATE audit_head SET seq = 6, hash = $1", &[&rows[4].hash]).await;
-    assert_eq!(app.verify_audit().await, Err(Broken::Head(6)));
+    assert_eq!(app.verify_audit().await, Err(ChainFault::Head(6)));
     app.change("DELETE FROM audit_head", &[]).await;
-    assert_eq!(app.verify_audit().await, Err(Broken::Head(6)));
+    assert_eq!(app.verify_audit().await, Err(ChainFault::Head(6)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -369,7 +369,7 @@ async fn a_row_before_the_first_is_detected() {
             client_address, action, object_kind, object_id, app_id, details, hash FROM audit_events WHERE seq = 6";
         app.change(copy, &[place]).await;
         let found = app.verify_audit().await.unwrap_err();
-        assert!(matches!(&found, Broken::Planted(seq, _) if seq.to_string() == place), "{place}: {found}, of {} rows", rows.len());
+        assert!(matches!(&found, ChainFault::Inserted(seq, _) if seq.to_string() == place), "{place}: {found}, of {} rows", rows.len());
     }
 }
 
@@ -381,19 +381,19 @@ async fn a_saved_head_detects_truncated_and_rebuilt_chains() {
         assert!(app.verify_audit_since(&kept(seq)).await.is_ok(), "{seq}");
     }
     let other = KnownHead { rows: 4, ..kept(5) };
-    assert_eq!(app.verify_audit_since(&other).await, Err(Broken::MadeAnew(4)));
+    assert_eq!(app.verify_audit_since(&other).await, Err(ChainFault::Rebuilt(4)));
     // The chain is truncated and its head reset: it is consistent, but lacks the saved head.
     app.change("DELETE FROM audit_events WHERE seq > 3", &[]).await;
     app.change("UPDATE audit_head SET seq = 3, hash = $1", &[&rows[2].hash]).await;
     assert!(app.verify_audit().await.is_ok());
-    assert_eq!(app.verify_audit_since(&kept(6)).await, Err(Broken::Missing(4)));
+    assert_eq!(app.verify_audit_since(&kept(6)).await, Err(ChainFault::Missing(4)));
     // It grows to the old length.
     let ada = app.sign_up("grace").await;
     for name in ["one", "two", "three", "four"] {
         ada.create_app(name).await;
     }
     assert!(app.verify_audit().await.is_ok());
-    assert_eq!(app.verify_audit_since(&kept(6)).await, Err(Broken::MadeAnew(6)));
+    assert_eq!(app.verify_audit_since(&kept(6)).await, Err(ChainFault::Rebuilt(6)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

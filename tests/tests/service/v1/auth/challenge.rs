@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
-use tests::turnstile::{Mood, Turnstile};
+use tests::turnstile::{Behavior, Turnstile};
 use tests::unauthenticated::Stranger;
 use tests::{Answer, Options, SessionOrigin, TestApp};
 
@@ -97,13 +97,13 @@ async fn failures_of_the_last_fifteen_minutes_count() {
 async fn logins_fail_while_the_verifier_is_unreachable() {
     let world = world().await;
     world.fail("ada", 3).await;
-    for mood in [Mood::Broken(500), Mood::Nonsense, Mood::Moved, Mood::OwnFault] {
-        world.turnstile.set(mood);
+    for behavior in [Behavior::ErrorStatus(500), Behavior::InvalidBody, Behavior::Redirect, Behavior::InternalError] {
+        world.turnstile.set(behavior);
         let answer = world.ada.log_in_with("ada", PASSWORD, "good 1").await;
         answer.refused(503);
         answer.header("retry-after");
     }
-    world.turnstile.set(Mood::Well);
+    world.turnstile.set(Behavior::Normal);
     world.ada.log_in_with("ada", PASSWORD, "good 1").await.assert(200);
 }
 
@@ -161,9 +161,9 @@ async fn registration_and_password_reset_need_a_challenge_token_but_resending_do
         challenged(&world.ada.post(path, with(body, "bad")).await);
         world.ada.post(path, with(body, &format!("good {path}"))).await.assert(202);
         challenged(&world.ada.post(path, with(body, &format!("good {path}"))).await);
-        world.turnstile.set(Mood::Broken(502));
+        world.turnstile.set(Behavior::ErrorStatus(502));
         world.ada.post(path, with(body, "good")).await.refused(503);
-        world.turnstile.set(Mood::Well);
+        world.turnstile.set(Behavior::Normal);
     }
     assert_eq!(world.app.mails_to("bob@example.com").await.len(), 1);
     assert_eq!(world.app.mails_to("ada@example.com").await.len(), 1);

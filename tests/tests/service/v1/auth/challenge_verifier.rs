@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use tests::turnstile::{Mood, Turnstile};
+use tests::turnstile::{Behavior, Turnstile};
 use tests::{AppState, ClientAddress, Error, Options, Refusal, TestApp};
 
 const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
@@ -47,13 +47,21 @@ async fn verification_fails_while_the_verifier_is_unreachable() {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_with(turnstile.options(Options::default())).await;
     // The last one never responds: the timeout of five seconds passes.
-    let moods = [Mood::Broken(500), Mood::Broken(403), Mood::Nonsense, Mood::Endless, Mood::Moved, Mood::OwnFault, Mood::Silent];
-    for mood in moods {
-        turnstile.set(mood);
-        assert!(matches!(verify(&app.state(), Some("good-1")).await, Err(Error::Unavailable(_))), "{mood:?}");
+    let behaviors = [
+        Behavior::ErrorStatus(500),
+        Behavior::ErrorStatus(403),
+        Behavior::InvalidBody,
+        Behavior::EndlessBody,
+        Behavior::Redirect,
+        Behavior::InternalError,
+        Behavior::Silent,
+    ];
+    for behavior in behaviors {
+        turnstile.set(behavior);
+        assert!(matches!(verify(&app.state(), Some("good-1")).await, Err(Error::Unavailable(_))), "{behavior:?}");
     }
-    assert_eq!(turnstile.asked().len(), moods.len(), "no redirect is followed, and nothing is retried");
-    turnstile.set(Mood::Well);
+    assert_eq!(turnstile.asked().len(), behaviors.len(), "no redirect is followed, and nothing is retried");
+    turnstile.set(Behavior::Normal);
     verify(&app.state(), Some("good-1")).await.unwrap();
 
     let port = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();

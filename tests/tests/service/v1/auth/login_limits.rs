@@ -192,7 +192,7 @@ async fn logins_queued_when_the_limit_is_reached_are_not_hashed() {
     let turns = std::thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1);
     let mut held = Vec::new();
     for _ in 0..turns {
-        held.push(state.passwords.turn([127, 0, 0, 1].into()).await.unwrap());
+        held.push(state.passwords.acquire([127, 0, 0, 1].into()).await.unwrap());
     }
     let mut guesses = JoinSet::new();
     for number in 0..257 {

@@ -67,13 +67,13 @@ async fn a_hash_waits_at_most_ten_seconds_for_a_permit() {
     let passwords = Passwords::new(Entropy::test());
     let mut held = Vec::new();
     for _ in 0..permits() {
-        held.push(passwords.turn(HERE).await.unwrap());
+        held.push(passwords.acquire(HERE).await.unwrap());
     }
     let began = Instant::now();
-    assert!(matches!(passwords.turn(HERE).await, Err(InfraError::Busy)));
+    assert!(matches!(passwords.acquire(HERE).await, Err(InfraError::Busy)));
     assert_eq!(began.elapsed().as_secs(), 10);
     drop(held);
-    assert!(passwords.turn(HERE).await.unwrap().hash("correct horse").await.is_ok());
+    assert!(passwords.acquire(HERE).await.unwrap().hash("correct horse").await.is_ok());
     assert!(format!("{passwords:?}").contains("waiting: Mutex { data: {}"), "nobody is remembered as waiting: {passwords:?}");
 }
 
@@ -82,25 +82,26 @@ async fn a_permit_is_held_until_the_work_is_done_even_if_nobody_waits() {
     let passwords = Passwords::new(Entropy::test());
     let mut others = Vec::new();
     for _ in 1..permits() {
-        others.push(passwords.turn(HERE).await.unwrap());
+        others.push(passwords.acquire(HERE).await.unwrap());
     }
     let (start, started) = tokio::sync::oneshot::channel();
     let (finish, finished) = std::sync::mpsc::channel::<()>();
     let work = tokio::spawn({
         let passwords = passwords.clone();
         async move {
-            let turn = passwords.turn(HERE).await?;
-            turn.spend(move || {
-                start.send(()).unwrap();
-                finished.recv()
-            })
-            .await
+            let permit = passwords.acquire(HERE).await?;
+            permit
+                .spend(move || {
+                    start.send(()).unwrap();
+                    finished.recv()
+                })
+                .await
         }
     });
     started.await.unwrap();
     work.abort();
     assert!(work.await.unwrap_err().is_cancelled());
-    assert!(passwords.turn(HERE).now_or_never().is_none(), "the permit is still held");
+    assert!(passwords.acquire(HERE).now_or_never().is_none(), "the permit is still held");
     finish.send(()).unwrap();
-    passwords.turn(HERE).await.unwrap();
+    passwords.acquire(HERE).await.unwrap();
 }

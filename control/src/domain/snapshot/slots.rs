@@ -1,7 +1,7 @@
 //! Slots for building snapshots: a fixed number, handed out so that an account with many deployments does not delay the others.
 //!
 //! Each owner may have only a limited share of its builds running or queued for a slot; the rest wait for that share. The queue is first come, first
-//! served. So owners alternate, however many builds one of them requests. Start reading at [`Turns::take`].
+//! served. So owners alternate, however many builds one of them requests. Start reading at [`BuildSlots::acquire`].
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ const BUILDS_OF_OWNER: usize = 2;
 
 /// Hands out the slots; clones share them.
 #[derive(Clone, Debug)]
-pub struct Turns(Arc<Inner>);
+pub struct BuildSlots(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -34,7 +34,7 @@ struct Owner {
 
 /// A build slot, released on drop.
 #[derive(Debug)]
-pub struct Turn {
+pub struct BuildSlot {
     _slot: OwnedSemaphorePermit,
     _share: OwnedSemaphorePermit,
     _build: Build,
@@ -43,24 +43,24 @@ pub struct Turn {
 /// A build that runs or waits. Dropping an owner's last one removes the owner.
 #[derive(Debug)]
 struct Build {
-    turns: Turns,
+    slots: BuildSlots,
     owner: String,
 }
 
-impl Default for Turns {
+impl Default for BuildSlots {
     fn default() -> Self {
         Self(Arc::new(Inner { slots: Arc::new(Semaphore::new(BUILDS)), owners: Mutex::default() }))
     }
 }
 
-impl Turns {
+impl BuildSlots {
     /// Waits for a slot. A dropped waiter leaves the queue.
-    pub async fn take(&self, owner: &str) -> Option<Turn> {
+    pub async fn acquire(&self, owner: &str) -> Option<BuildSlot> {
         let (build, share) = self.enter(owner);
         // Neither semaphore is ever closed.
         let share = share.acquire_owned().await.ok()?;
-        let turn = Arc::clone(&self.0.slots).acquire_owned().await.ok()?;
-        Some(Turn { _slot: turn, _share: share, _build: build })
+        let slot = Arc::clone(&self.0.slots).acquire_owned().await.ok()?;
+        Some(BuildSlot { _slot: slot, _share: share, _build: build })
     }
 
     fn enter(&self, owner: &str) -> (Build, Arc<Semaphore>) {
@@ -68,7 +68,7 @@ impl Turns {
         let mut owners = self.owners();
         let known = owners.entry(owner.to_owned()).or_insert_with(new);
         known.builds += 1;
-        (Build { turns: self.clone(), owner: owner.to_owned() }, Arc::clone(&known.share))
+        (Build { slots: self.clone(), owner: owner.to_owned() }, Arc::clone(&known.share))
     }
 
     /// No code panics between related changes, so the data behind a poisoned lock is still valid.
@@ -79,7 +79,7 @@ impl Turns {
 
 impl Drop for Build {
     fn drop(&mut self) {
-        let mut owners = self.turns.owners();
+        let mut owners = self.slots.owners();
         if let Some(owner) = owners.get_mut(&self.owner) {
             owner.builds -= 1;
             if owner.builds == 0 {

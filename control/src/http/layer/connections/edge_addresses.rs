@@ -14,9 +14,9 @@ const MAX_ADDRESSES: usize = 10_000;
 
 /// Addresses with the time of their last valid signature.
 #[derive(Debug, Default)]
-pub struct Vouched(Mutex<HashMap<IpAddr, UnixMillis>>);
+pub struct EdgeAddresses(Mutex<HashMap<IpAddr, UnixMillis>>);
 
-impl Vouched {
+impl EdgeAddresses {
     /// Records a valid signature from this address.
     pub fn note(&self, address: IpAddr, now: UnixMillis) {
         let mut addresses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
