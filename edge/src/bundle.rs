@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shared::signature::{Download, verify_download};
-use shared::wire::range::{RequestedRange, names_tag, wanted};
+use shared::wire::range::{RequestedRange, names_tag, requested_range};
 use wasm_bindgen::JsValue;
 use worker::{Bucket, Range, ResponseBody, web_sys};
 
@@ -72,7 +72,7 @@ async fn from_bucket(
     if is_known {
         return Ok(Some(reply::stream(304, &headers, None)?));
     }
-    let wanted = if is_head { RequestedRange::Whole } else { wanted(range.as_deref(), size) };
+    let wanted = if is_head { RequestedRange::Whole } else { requested_range(range.as_deref(), size) };
     match wanted {
         RequestedRange::Whole if is_head => {
             headers.set("content-length", &size.to_string())?;

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use tests::tour::{self, Words};
-use tests::{Hands, TestApp, Visit};
+use tests::{InputMethod, TestApp, Visit};
 use xtask::paths;
 
 /// The pages with screenshots, by their names in the tour.
@@ -49,7 +49,7 @@ async fn main() {
     for (device, width, height) in [("desktop", 1_200, 750), ("phone", 390, 760)] {
         let app = TestApp::spawn_for_browsers().await;
         app.clock.advance(TIME - app.clock.now().0);
-        let visit = Visit::start(&app, Hands::Mouse).await;
+        let visit = Visit::start(&app, InputMethod::Mouse).await;
         let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": device == "phone" });
         visit.browser.chromium("Emulation.setDeviceMetricsOverride", screen).await;
         visit.browser.chromium("Emulation.setScrollbarsHidden", json!({ "hidden": true })).await;

@@ -12,8 +12,8 @@ use tokio::net::TcpListener;
 
 use crate::client::Client;
 use crate::database::TestDatabase;
-use crate::elsewhere::Elsewhere;
 use crate::people::PASSWORD_HASH;
+use crate::remote_listener::RemoteListener;
 
 /// The edge secret in tests, shared with the edge.
 pub const EDGE_SECRET: &str = "edge-secret-of-the-tests-0123456789abcdef";
@@ -29,8 +29,8 @@ pub struct Options {
     pub settings: BTreeMap<String, String>,
     /// The address to listen on; defaults to a free port on loopback.
     pub listen: Option<SocketAddr>,
-    /// Whether clients appear to be on other machines, see [`Elsewhere`].
-    pub is_elsewhere: bool,
+    /// Whether clients appear to be on other machines, see [`RemoteListener`].
+    pub is_remote: bool,
     /// The machine's clock instead of a test clock: for tests with another program.
     pub has_machine_clock: bool,
 }
@@ -95,8 +95,8 @@ impl TestApp {
         }
         let clock = if self.options.has_machine_clock { Clock::System } else { Clock::Test(self.clock.clone()) };
         let parts = server::build(config, clock, Entropy::System).await.unwrap();
-        let running = if self.options.is_elsewhere {
-            server::spawn(parts, Elsewhere(listener), bindings).unwrap()
+        let running = if self.options.is_remote {
+            server::spawn(parts, RemoteListener(listener), bindings).unwrap()
         } else {
             server::spawn(parts, listener, bindings).unwrap()
         };

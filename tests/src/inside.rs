@@ -10,7 +10,7 @@ use crate::TestApp;
 
 /// Everything an upload could leave behind: files and folders of the data folder except the database's, and numbers of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remains {
+pub struct Leftovers {
     /// Sizes by path; folders end with `/` and have size 0.
     pub files: BTreeMap<String, u64>,
     /// Releases, blobs and snapshots to be pushed.
@@ -150,7 +150,7 @@ impl TestApp {
     }
 
     /// The current data that an upload could have left.
-    pub async fn remains(&self) -> Remains {
+    pub async fn leftovers(&self) -> Leftovers {
         let mut files = BTreeMap::new();
         list(self.folder(), "", &mut files);
         let rows = [
@@ -158,7 +158,7 @@ impl TestApp {
             self.number("SELECT COUNT(*) FROM blobs").await,
             self.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await,
         ];
-        Remains { files, rows }
+        Leftovers { files, rows }
     }
 }
 

@@ -26,7 +26,7 @@ const MOST_TABS: usize = 120;
 
 /// The kind of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hands {
+pub enum InputMethod {
     /// A mouse, and a keyboard for text.
     Mouse,
     /// The keyboard alone.
@@ -35,7 +35,7 @@ pub enum Hands {
     NoScripts,
 }
 
-impl Hands {
+impl InputMethod {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Mouse, Self::Keyboard, Self::NoScripts];
     /// Those that support passkeys.
@@ -90,7 +90,7 @@ pub struct Visit {
     /// The browser.
     pub browser: Browser,
     /// The kind of input.
-    pub hands: Hands,
+    pub input_method: InputMethod,
     base: String,
     network: Mutex<Network>,
 }
@@ -118,14 +118,14 @@ fn base_of(app: &TestApp) -> String {
 
 impl Visit {
     /// A browser without a session.
-    pub async fn start(app: &TestApp, hands: Hands) -> Self {
+    pub async fn start(app: &TestApp, input_method: InputMethod) -> Self {
         let browser = Browser::start().await;
         // As in a focused window.
         browser.chromium("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })).await;
-        if hands == Hands::NoScripts {
+        if input_method == InputMethod::NoScripts {
             browser.chromium("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
         }
-        Self { browser, hands, base: base_of(app), network: Mutex::default() }
+        Self { browser, input_method, base: base_of(app), network: Mutex::default() }
     }
 
     /// Switches to another server.
@@ -199,7 +199,7 @@ impl Visit {
     /// Types into the field with this ID, replacing its value.
     pub async fn fill(&self, id: &str, text: &str) {
         let field = self.found(&format!("the field `{id}`"), FIND_FIELD, id).await;
-        if self.hands == Hands::Keyboard {
+        if self.input_method == InputMethod::Keyboard {
             self.tab_to(&field, id).await;
             self.keys(&[CONTROL, 'a']).await;
         } else {
@@ -211,7 +211,7 @@ impl Visit {
     /// Checks the checkbox with this name.
     pub async fn tick(&self, name: &str) {
         let field = self.found(&format!("the box `{name}`"), FIND_FIELD, name).await;
-        if self.hands == Hands::Keyboard {
+        if self.input_method == InputMethod::Keyboard {
             self.tab_to(&field, name).await;
             self.keys(&[' ']).await;
         } else {
@@ -222,7 +222,7 @@ impl Visit {
     /// Presses the button or link with this text.
     pub async fn press(&self, text: &str) {
         let button = self.found(&format!("the button or link `{text}`"), FIND_BUTTON, text).await;
-        if self.hands == Hands::Keyboard {
+        if self.input_method == InputMethod::Keyboard {
             self.tab_to(&button, text).await;
             self.keys(&[ENTER]).await;
         } else {

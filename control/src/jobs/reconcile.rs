@@ -122,12 +122,12 @@ pub async fn once(pusher: &Pusher) -> Result<Repairs, ReconcileError> {
 
 /// A key's version in the database. A key in flux is left to the publisher or to the next comparison, unless KV is ahead.
 #[derive(Clone, Copy)]
-struct Known {
+struct ExpectedVersion {
     version: i64,
     is_in_flux: bool,
 }
 
-async fn known(pusher: &Pusher) -> Result<HashMap<DeploymentKey, Known>, Error> {
+async fn known(pusher: &Pusher) -> Result<HashMap<DeploymentKey, ExpectedVersion>, Error> {
     let now = pusher.app.now();
     let mut tx = pusher.app.db.read().await?;
     let rows = repo::versions(&mut tx).await?;
@@ -136,12 +136,12 @@ async fn known(pusher: &Pusher) -> Result<HashMap<DeploymentKey, Known>, Error> 
         .into_iter()
         .map(|row| {
             let is_in_flux = row.is_open() || is_recent(row.snapshot_written_time);
-            (row.deployment_key, Known { version: row.snapshot_version, is_in_flux })
+            (row.deployment_key, ExpectedVersion { version: row.snapshot_version, is_in_flux })
         })
         .collect())
 }
 
-fn compare(known: Known, seen: Option<i64>) -> Option<Repair> {
+fn compare(known: ExpectedVersion, seen: Option<i64>) -> Option<Repair> {
     match seen {
         Some(seen) if seen > known.version => Some(Repair::RaiseAbove(seen)),
         Some(seen) if seen == known.version => None,

@@ -15,7 +15,7 @@ pub enum RequestedRange {
 
 /// Evaluates a `Range` header against `length` bytes (RFC 9110, section 14). A single range is served; multiple ranges, other units and malformed
 /// headers are ignored, as the RFC allows.
-pub fn wanted(header: Option<&str>, length: u64) -> RequestedRange {
+pub fn requested_range(header: Option<&str>, length: u64) -> RequestedRange {
     header.and_then(|header| single(header, length)).unwrap_or(RequestedRange::Whole)
 }
 
@@ -77,11 +77,11 @@ mod tests {
             ("bytes=99999999999999999999-", RequestedRange::Whole),
         ];
         for (header, expected) in cases {
-            assert_eq!(wanted(Some(header), 1_000), expected, "{header}");
+            assert_eq!(requested_range(Some(header), 1_000), expected, "{header}");
         }
-        assert_eq!(wanted(None, 1_000), RequestedRange::Whole);
-        assert_eq!(wanted(Some("bytes=0-"), 0), RequestedRange::Unsatisfiable);
-        assert_eq!(wanted(Some("bytes=-5"), 0), RequestedRange::Unsatisfiable);
+        assert_eq!(requested_range(None, 1_000), RequestedRange::Whole);
+        assert_eq!(requested_range(Some("bytes=0-"), 0), RequestedRange::Unsatisfiable);
+        assert_eq!(requested_range(Some("bytes=-5"), 0), RequestedRange::Unsatisfiable);
     }
 
     #[test]

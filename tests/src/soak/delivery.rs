@@ -28,9 +28,9 @@ const REORDERED_MILLIS: u64 = 10 * 60_000;
 /// The percentage of events that are delivered twice, in separate batches.
 const TWICE: u64 = 5;
 
-/// The fate of a batch.
+/// The outcome of delivering a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum DeliveryOutcome {
     /// It is sent until it is acknowledged.
     Delivered,
     /// … and again later: the Queue missed the acknowledgment.
@@ -48,7 +48,7 @@ struct Batch {
     dropped: Vec<String>,
     /// Events that are in no earlier batch.
     news: usize,
-    fate: Fate,
+    outcome: DeliveryOutcome,
 }
 
 /// Statistics for the summary.
@@ -112,7 +112,7 @@ impl Line {
             let size = if random.chance(60) { MAX_BATCH_REPORTS } else { 1 + random.place(MAX_BATCH_REPORTS) };
             let (first, others) = rest.split_at(size.min(rest.len()));
             rest = others;
-            let mut batch = Batch { reports: Vec::new(), dropped: Vec::new(), news: 0, fate: fate(random) };
+            let mut batch = Batch { reports: Vec::new(), dropped: Vec::new(), news: 0, outcome: outcome(random) };
             for (_, number) in first {
                 let stamped = &events.stamped[*number];
                 batch.reports.push(stamped.value());
@@ -166,7 +166,7 @@ impl Line {
     pub async fn deliver(&self, mut caller: Caller, mut random: Random) {
         loop {
             let Some(mut next) = locked(&self.batches).pop_front() else { return };
-            if next.fate == Fate::HungUp {
+            if next.outcome == DeliveryOutcome::HungUp {
                 self.hang_up(&mut caller, &next.reports).await;
             }
             let asked = caller.ask(|client| batch(client, Clock::System.now(), &next.reports)).await;
@@ -182,13 +182,13 @@ impl Line {
                 _ => tally.batches += 1,
             });
             self.finished(next.news);
-            let later = match next.fate {
-                Fate::Delivered | Fate::HungUp => continue,
+            let later = match next.outcome {
+                DeliveryOutcome::Delivered | DeliveryOutcome::HungUp => continue,
                 // Among the next batches, or immediately.
-                Fate::DeliveredAgain => random.place(40),
-                Fate::AnswerLost => 0,
+                DeliveryOutcome::DeliveredAgain => random.place(40),
+                DeliveryOutcome::AnswerLost => 0,
             };
-            (next.fate, next.news) = (Fate::Delivered, 0);
+            (next.outcome, next.news) = (DeliveryOutcome::Delivered, 0);
             let mut batches = locked(&self.batches);
             let place = later.min(batches.len());
             batches.insert(place, next);
@@ -300,12 +300,12 @@ fn undone(before: &Counts, counts: &Counts) -> Vec<String> {
     faults
 }
 
-fn fate(random: &mut Random) -> Fate {
+fn outcome(random: &mut Random) -> DeliveryOutcome {
     match random.below(100) {
-        0..8 => Fate::DeliveredAgain,
-        8..14 => Fate::AnswerLost,
-        14..20 => Fate::HungUp,
-        _ => Fate::Delivered,
+        0..8 => DeliveryOutcome::DeliveredAgain,
+        8..14 => DeliveryOutcome::AnswerLost,
+        14..20 => DeliveryOutcome::HungUp,
+        _ => DeliveryOutcome::Delivered,
     }
 }
 

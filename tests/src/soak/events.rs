@@ -36,7 +36,7 @@ pub struct Deployment {
 
 /// A kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum What {
+pub enum EventKind {
     /// The device runs a binary version.
     Binary,
     /// It has downloaded the release.
@@ -57,7 +57,7 @@ pub struct Event {
     /// `None` without a client ID.
     pub client: Option<String>,
     /// The kind.
-    pub what: What,
+    pub kind: EventKind,
     /// The label or the binary version.
     pub place: String,
 }
@@ -86,15 +86,15 @@ impl Event {
     /// As posted by a client: the kind of its path, and the body.
     pub fn body(&self, case: Case, random: &mut Random) -> (Job, Value) {
         let mut body = json!({ "deployment_key": self.key, "client_unique_id": self.client, "app_version": "1.0.0" });
-        let job = if self.what == What::Downloaded { Job::DownloadReport } else { Job::DeployReport };
-        match self.what {
-            What::Binary => body["app_version"] = json!(self.place),
+        let job = if self.kind == EventKind::Downloaded { Job::DownloadReport } else { Job::DeployReport };
+        match self.kind {
+            EventKind::Binary => body["app_version"] = json!(self.place),
             _ => body["label"] = json!(self.place),
         }
-        match self.what {
-            What::Failed => body["status"] = json!("DeploymentFailed"),
+        match self.kind {
+            EventKind::Failed => body["status"] = json!("DeploymentFailed"),
             // The default.
-            What::Installed if random.chance(80) => body["status"] = json!("DeploymentSucceeded"),
+            EventKind::Installed if random.chance(80) => body["status"] = json!("DeploymentSucceeded"),
             _ => {}
         }
         if random.chance(50) {
@@ -113,11 +113,11 @@ impl Event {
 impl Stamped {
     /// As delivered by the edge's consumer.
     pub fn value(&self) -> Value {
-        let event = match self.event.what {
-            What::Binary => "binary",
-            What::Downloaded => "downloaded",
-            What::Installed => "installed",
-            What::Failed => "failed",
+        let event = match self.event.kind {
+            EventKind::Binary => "binary",
+            EventKind::Downloaded => "downloaded",
+            EventKind::Installed => "installed",
+            EventKind::Failed => "failed",
         };
         report(&self.id, self.received, &self.event.key, self.event.client.as_deref(), event, &self.event.place)
     }
@@ -181,18 +181,18 @@ impl Maker<'_> {
     fn event(&mut self, client: Option<String>) -> Event {
         let place = self.random.place(self.deployments.len());
         let deployment = &self.deployments[place];
-        let what = match self.random.below(100) {
-            0..20 => What::Binary,
-            20..50 => What::Downloaded,
-            50..88 => What::Installed,
-            _ => What::Failed,
+        let kind = match self.random.below(100) {
+            0..20 => EventKind::Binary,
+            20..50 => EventKind::Downloaded,
+            50..88 => EventKind::Installed,
+            _ => EventKind::Failed,
         };
         let is_crowded = deployment.name == CROWDED;
-        let name = match what {
-            What::Binary if self.random.chance(3) => (*self.random.one_of(&["v1", "v4", "v999", "other"])).to_owned(),
+        let name = match kind {
+            EventKind::Binary if self.random.chance(3) => (*self.random.one_of(&["v1", "v4", "v999", "other"])).to_owned(),
             // 50 % more than can be named.
-            What::Binary if is_crowded => format!("2.{}", self.random.place(self.plan.binary_versions() * 3 / 2)),
-            What::Binary => format!("1.{}.0", self.random.below(12)),
+            EventKind::Binary if is_crowded => format!("2.{}", self.random.place(self.plan.binary_versions() * 3 / 2)),
+            EventKind::Binary => format!("1.{}.0", self.random.below(12)),
             _ => {
                 let labels = if self.random.chance(4) { RELEASES + 300 } else { RELEASES };
                 format!("v{}", 1 + self.random.below(labels))
@@ -203,7 +203,7 @@ impl Maker<'_> {
         } else {
             (Some(place), deployment.key.clone())
         };
-        Event { deployment, key, client, what, place: name }
+        Event { deployment, key, client, kind, place: name }
     }
 
     /// Every tenth device sends some of its reports directly to the control plane.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::events::{Deployment, Event, Events, RELEASES, What};
+use super::events::{Deployment, Event, EventKind, Events, RELEASES};
 use crate::reports::Counts;
 
 const OTHER: &str = "other";
@@ -45,31 +45,31 @@ pub fn differences(deployments: &[Deployment], events: &Events, most_names: usiz
 
 fn expected(deployments: usize, events: &Events, list: &[Deployment], names: &[BTreeSet<&str>]) -> Vec<Counts> {
     let mut counts = vec![Counts::new(); deployments];
-    let mut once: HashSet<(usize, &str, &str, What)> = HashSet::new();
+    let mut once: HashSet<(usize, &str, &str, EventKind)> = HashSet::new();
     let mut ids: HashSet<&str> = HashSet::new();
     let mut newest = Newest::new();
     let stamped = events.stamped.iter().map(|stamped| ((0, stamped.received, stamped.id.as_str()), &stamped.event));
     let direct = events.direct.iter().flat_map(|reports| (0..).zip(reports).map(|(number, event)| ((1, number, ""), event)));
     for (stamp, event) in stamped.chain(direct) {
-        let Some(deployment) = event.deployment.filter(|_| event.what == What::Binary || has_release(&event.place)) else { continue };
+        let Some(deployment) = event.deployment.filter(|_| event.kind == EventKind::Binary || has_release(&event.place)) else { continue };
         let Some(client) = &event.client else {
-            if event.what != What::Binary && ids.insert(stamp.2) {
+            if event.kind != EventKind::Binary && ids.insert(stamp.2) {
                 raise(&mut counts[deployment], event);
             }
             continue;
         };
-        match event.what {
+        match event.kind {
             // Its row exists once any device has reported it.
-            What::Binary => {
+            EventKind::Binary => {
                 counts[deployment].entry(bucket(event, &names[deployment])).or_default();
             }
-            what => {
-                if once.insert((deployment, client, &event.place, what)) {
+            kind => {
+                if once.insert((deployment, client, &event.place, kind)) {
                     raise(&mut counts[deployment], event);
                 }
             }
         }
-        if matches!(event.what, What::Binary | What::Installed) {
+        if matches!(event.kind, EventKind::Binary | EventKind::Installed) {
             let place = newest.entry((list[deployment].app, client)).or_insert((stamp, event));
             if stamp > place.0 {
                 *place = (stamp, event);
@@ -84,25 +84,25 @@ fn expected(deployments: usize, events: &Events, list: &[Deployment], names: &[B
 }
 
 fn raise(counts: &mut Counts, event: &Event) {
-    let column = match event.what {
-        What::Binary => return,
-        What::Downloaded => 1,
-        What::Installed => 2,
-        What::Failed => 3,
+    let column = match event.kind {
+        EventKind::Binary => return,
+        EventKind::Downloaded => 1,
+        EventKind::Installed => 2,
+        EventKind::Failed => 3,
     };
     counts.entry(event.place.clone()).or_default()[column] += 1;
 }
 
 /// The counter for the event's place.
 fn bucket(event: &Event, names: &BTreeSet<&str>) -> String {
-    let is_named = event.what != What::Binary || names.contains(event.place.as_str());
+    let is_named = event.kind != EventKind::Binary || names.contains(event.place.as_str());
     if is_named { event.place.clone() } else { OTHER.to_owned() }
 }
 
 /// The binary versions reported for a deployment by devices with IDs that could be named.
 fn versions(events: &Events, deployment: usize) -> BTreeSet<&str> {
     let all = events.stamped.iter().map(|stamped| &stamped.event).chain(events.direct.iter().flatten());
-    let of = all.filter(|event| event.deployment == Some(deployment) && event.what == What::Binary && event.client.is_some());
+    let of = all.filter(|event| event.deployment == Some(deployment) && event.kind == EventKind::Binary && event.client.is_some());
     of.map(|event| event.place.as_str()).filter(|name| is_plain(name)).collect()
 }
 
@@ -152,8 +152,8 @@ mod tests {
     use super::*;
     use crate::soak::events::Stamped;
 
-    fn stamped(received: i64, id: &str, client: Option<&str>, what: What, place: &str) -> Stamped {
-        let event = Event { deployment: Some(0), key: "key".to_owned(), client: client.map(str::to_owned), what, place: place.to_owned() };
+    fn stamped(received: i64, id: &str, client: Option<&str>, kind: EventKind, place: &str) -> Stamped {
+        let event = Event { deployment: Some(0), key: "key".to_owned(), client: client.map(str::to_owned), kind, place: place.to_owned() };
         Stamped { received, id: id.to_owned(), event }
     }
 
@@ -162,22 +162,22 @@ mod tests {
         let deployments = [Deployment { app: 0, name: "Production", key: "key".to_owned() }];
         let events = Events {
             stamped: vec![
-                stamped(1, "a", Some("one"), What::Binary, "1.0"),
-                stamped(2, "b", Some("one"), What::Installed, "v1"),
-                stamped(2, "a", Some("one"), What::Binary, "2.0"),
-                stamped(3, "c", Some("one"), What::Installed, "v99"),
-                stamped(1, "d", Some("two"), What::Binary, "2.0"),
-                stamped(1, "e", Some("two"), What::Downloaded, "v1"),
-                stamped(2, "f", Some("two"), What::Downloaded, "v1"),
-                stamped(2, "g", None, What::Downloaded, "v1"),
-                stamped(2, "h", None, What::Binary, "3.0"),
-                stamped(2, "i", Some("three"), What::Binary, "v1"),
+                stamped(1, "a", Some("one"), EventKind::Binary, "1.0"),
+                stamped(2, "b", Some("one"), EventKind::Installed, "v1"),
+                stamped(2, "a", Some("one"), EventKind::Binary, "2.0"),
+                stamped(3, "c", Some("one"), EventKind::Installed, "v99"),
+                stamped(1, "d", Some("two"), EventKind::Binary, "2.0"),
+                stamped(1, "e", Some("two"), EventKind::Downloaded, "v1"),
+                stamped(2, "f", Some("two"), EventKind::Downloaded, "v1"),
+                stamped(2, "g", None, EventKind::Downloaded, "v1"),
+                stamped(2, "h", None, EventKind::Binary, "3.0"),
+                stamped(2, "i", Some("three"), EventKind::Binary, "v1"),
             ],
             direct: vec![vec![Event {
                 deployment: Some(0),
                 key: "key".to_owned(),
                 client: Some("two".to_owned()),
-                what: What::Failed,
+                kind: EventKind::Failed,
                 place: "v2".to_owned(),
             }]],
         };

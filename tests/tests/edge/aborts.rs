@@ -19,7 +19,7 @@ async fn an_upload_aborted_by_the_client_is_aborted_at_the_control_plane() {
     let owner = app.anonymous().with_token(Some(token.clone()));
     owner.create_app("app").await;
     // The previous state must not change meanwhile: the snapshots of the app's own deployments are pushed first.
-    let before = until("an empty outbox", async || Some(app.control.remains().await).filter(|remains| remains.rows == [0, 0, 0])).await;
+    let before = until("an empty outbox", async || Some(app.control.leftovers().await).filter(|left| left.rows == [0, 0, 0])).await;
     let head = format!(
         "POST /v1/apps/app/deployments/Production/releases HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: {}\r\n",
         Multipart::content_type()
@@ -31,12 +31,12 @@ async fn an_upload_aborted_by_the_client_is_aborted_at_the_control_plane() {
         stream.write_all(length.as_bytes()).await.unwrap();
         stream.write_all(&half).await.unwrap();
         until("the upload's file at the control plane", async || {
-            let now = app.control.remains().await;
+            let now = app.control.leftovers().await;
             (now.files.len() > before.files.len() && now.files.values().sum::<u64>() > MIB as u64).then_some(())
         })
         .await;
         drop(stream);
-        until("the partial upload to be deleted", async || (app.control.remains().await == before).then_some(())).await;
+        until("the partial upload to be deleted", async || (app.control.leftovers().await == before).then_some(())).await;
     }
     assert!(owner.get("/v1/apps/app/deployments/Production/history").await.assert(200)["history"].as_array().unwrap().is_empty());
 }

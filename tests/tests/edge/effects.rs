@@ -133,11 +133,11 @@ fn one() -> Value {
 }
 
 /// A key, and the final response to a device that uses it.
-type Left = (String, Value);
+type FinalResponse = (String, Value);
 
 /// Performs an operation and waits for its effect. Returns the keys to check while the Worker cannot reach the control plane, where it would find
 /// what KV lacks. New keys have not even been checked before, so they are not cached either.
-async fn perform(app: &EdgeApp, number: usize, operation: &str, member: &str) -> Vec<Left> {
+async fn perform(app: &EdgeApp, number: usize, operation: &str, member: &str) -> Vec<FinalResponse> {
     let scene = Scene::set(app, number).await;
     let (method, path) = operation.split_once(' ').unwrap();
     match (method, path.rsplit('/').next().unwrap()) {
@@ -268,7 +268,7 @@ async fn rename_or_hand_over(scene: &Scene<'_>, method: &str, path: &str) {
 }
 
 /// Deletes deployments, expects their keys to be gone, reuses one of them, and returns one that stays gone.
-async fn delete(scene: &Scene<'_>, path: &str) -> Vec<Left> {
+async fn delete(scene: &Scene<'_>, path: &str) -> Vec<FinalResponse> {
     scene.upload("Production", "first", one()).await;
     scene.sees(label("v1")).await;
     let staging = scene.owner.deployment_key(&scene.name, "Staging").await;

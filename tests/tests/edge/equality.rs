@@ -73,10 +73,10 @@ fn assert_bytes(answer: &Answer, status: u16, bytes: &[u8]) {
 }
 
 /// A bundle request, and the expected status.
-type BundleQuestion = (Method, Vec<(&'static str, String)>, u16);
+type BundleRequest = (Method, Vec<(&'static str, String)>, u16);
 
 /// Requests of clients and caches for a bundle URL, with the expected statuses.
-fn bundle_questions(tag: &str, size: usize) -> Vec<BundleQuestion> {
+fn bundle_requests(tag: &str, size: usize) -> Vec<BundleRequest> {
     let questions = [
         (vec![], 200),
         (vec![("range", "bytes=2-5".to_owned())], 206),
@@ -259,7 +259,7 @@ async fn edge_and_control_plane_serve_and_refuse_bundles_identically() {
     let whole = same(&app, &Method::GET, &path, |request| request).await;
     assert_bytes(&whole, 200, &bundle.0);
     let tag = whole.header("etag");
-    for (method, headers, status) in bundle_questions(&tag, bundle.0.len()) {
+    for (method, headers, status) in bundle_requests(&tag, bundle.0.len()) {
         let answer = same(&app, &method, &path, |request| with_headers(request, &headers)).await;
         assert_eq!(answer.status, status, "{method} {headers:?}: {}", answer.text());
     }
@@ -323,7 +323,7 @@ async fn a_bundle_from_r2_has_the_same_response_as_from_the_control_plane() {
     let direct = anonymous.at(&app.control.base);
     let tag = direct.get(&path).await.header("etag");
     let middle = (Method::GET, vec![("range", "bytes=100000-200000".to_owned())], 206);
-    let questions: Vec<_> = bundle_questions(&tag, bundle.0.len()).into_iter().chain([middle]).collect();
+    let questions: Vec<_> = bundle_requests(&tag, bundle.0.len()).into_iter().chain([middle]).collect();
     let mut expected = Vec::new();
     for (method, headers, _) in &questions {
         expected.push(direct.send(with_headers(direct.request(method.clone(), &path), headers)).await);

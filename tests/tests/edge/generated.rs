@@ -53,9 +53,9 @@ const CLIENTS: &[&str] =
     &["", "device-1", "device-2", "8a5b3d2e-0f1c-4a7b-9c3d-1e2f3a4b5c6d", "日本-クライアント", "😀client", "a", "e", "f"];
 
 /// A generator with the same numbers in every run.
-struct Numbers(u64);
+struct RandomNumbers(u64);
 
-impl Numbers {
+impl RandomNumbers {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % limit
@@ -71,7 +71,7 @@ impl Numbers {
 }
 
 /// Stores a history like one of releases, patches, promotions and rollbacks, and queues its snapshot. Returns the hashes, oldest first.
-async fn history(app: &EdgeApp, owner: &Client, name: &str, length: usize, numbers: &mut Numbers) -> (String, Vec<String>) {
+async fn history(app: &EdgeApp, owner: &Client, name: &str, length: usize, numbers: &mut RandomNumbers) -> (String, Vec<String>) {
     owner.post("/v1/apps/app/deployments", json!({ "name": name })).await.assert(201);
     let key = owner.deployment_key("app", name).await;
     let state = app.control.state();
@@ -117,7 +117,7 @@ async fn history(app: &EdgeApp, owner: &Client, name: &str, length: usize, numbe
 }
 
 /// A check by one device, in either dialect.
-fn question(key: &str, hashes: &[String], numbers: &mut Numbers) -> Vec<(&'static str, String)> {
+fn question(key: &str, hashes: &[String], numbers: &mut RandomNumbers) -> Vec<(&'static str, String)> {
     let in_camel = numbers.one_in(2);
     let name = |snake, camel| if in_camel { camel } else { snake };
     let mut pairs = vec![
@@ -143,7 +143,7 @@ async fn thousands_of_generated_checks_get_identical_answers() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     owner.create_app("app").await;
-    let mut numbers = Numbers(0x5eed);
+    let mut numbers = RandomNumbers(0x5eed);
     let mut deployments = Vec::new();
     for number in 0..29 {
         let length = numbers.below(13);

@@ -21,7 +21,7 @@ const HTTPS: &str = "https://updates.example.com";
 
 /// The additional headers required for a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dress {
+enum ExpectedHeaders {
     Plain,
     Cors,
     Bundle,
@@ -52,7 +52,7 @@ impl Sweep {
     }
 
     /// Sends a request with a claimed ID, and checks the common properties of the response.
-    async fn expect(&mut self, status: u16, dress: Dress, request: RequestBuilder) -> Answer {
+    async fn expect(&mut self, status: u16, expected_headers: ExpectedHeaders, request: RequestBuilder) -> Answer {
         let request = request.header("x-request-id", CLAIMED);
         let is_head = request.try_clone().is_some_and(|request| request.build().unwrap().method() == Method::HEAD);
         let answer = self.owner.send(request).await;
@@ -69,12 +69,12 @@ impl Sweep {
             assert_eq!(answer.headers.get_all(name).iter().count(), 1, "{asked}: {name} occurs twice");
         }
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{asked}");
-        let is_bundle = dress == Dress::Bundle && status < 400 && status != 204;
+        let is_bundle = expected_headers == ExpectedHeaders::Bundle && status < 400 && status != 204;
         let kept = if is_bundle { "public, max-age=86400, immutable, no-transform" } else { "no-store" };
         assert_eq!(answer.header("cache-control"), kept, "{asked}");
         let secure = self.is_https.then(|| "max-age=31536000; includeSubDomains".to_owned());
         assert_eq!(answer.optional_header("strict-transport-security"), secure, "{asked}");
-        let cors = (dress != Dress::Plain).then(|| "*".to_owned());
+        let cors = (expected_headers != ExpectedHeaders::Plain).then(|| "*".to_owned());
         assert_eq!(answer.optional_header("access-control-allow-origin"), cors, "{asked}");
 
         if status >= 400 {
@@ -89,17 +89,21 @@ impl Sweep {
                 assert!(body["error"].as_str().is_some_and(|error| error.len() > 3), "{asked}: {body}");
             }
         }
-        assert_eq!(answer.optional_header("allow").is_some(), status == 405 || (status == 204 && dress != Dress::Plain), "{asked}");
+        assert_eq!(
+            answer.optional_header("allow").is_some(),
+            status == 405 || (status == 204 && expected_headers != ExpectedHeaders::Plain),
+            "{asked}"
+        );
         answer
     }
 
     /// Every other method is refused; `methods` are the supported ones, as in `Allow`.
-    async fn other_methods(&mut self, path: &str, methods: &str, dress: Dress) {
+    async fn other_methods(&mut self, path: &str, methods: &str, expected_headers: ExpectedHeaders) {
         let known: BTreeSet<&str> = methods.split(", ").collect();
         for method in METHODS.into_iter().filter(|method| !known.contains(method)) {
             for slash in ["", "/"] {
                 let request = self.request(method, &format!("{path}{slash}"));
-                let answer = self.expect(405, dress, request).await;
+                let answer = self.expect(405, expected_headers, request).await;
                 let allow = answer.header("allow");
                 assert_eq!(allow.split(',').map(str::trim).collect::<BTreeSet<_>>(), known, "{}", answer.asked);
             }
@@ -107,7 +111,7 @@ impl Sweep {
     }
 
     /// Every kind of invalid JSON body. The path accepts POST.
-    async fn bad_json(&mut self, path: &str, dress: Dress) {
+    async fn bad_json(&mut self, path: &str, expected_headers: ExpectedHeaders) {
         let json = "application/json";
         let large = format!("{{\"name\":\"{}\"}}", "x".repeat(10_230));
         assert_eq!(large.len(), 10_241);
@@ -123,7 +127,7 @@ impl Sweep {
         ] {
             for slash in ["", "/"] {
                 let request = self.request("POST", &format!("{path}{slash}")).header("content-type", kind).body(body.clone());
-                self.expect(status, dress, request).await;
+                self.expect(status, expected_headers, request).await;
             }
         }
     }
@@ -133,10 +137,10 @@ impl Sweep {
             for method in ["GET", "HEAD"] {
                 let request = self.request(method, path);
                 // The first path redirects to the dashboard.
-                self.expect(if path == "/" { 303 } else { 200 }, Dress::Plain, request).await;
+                self.expect(if path == "/" { 303 } else { 200 }, ExpectedHeaders::Plain, request).await;
             }
             if !path.contains('?') {
-                self.other_methods(path, "GET, HEAD", Dress::Plain).await;
+                self.other_methods(path, "GET, HEAD", ExpectedHeaders::Plain).await;
             }
         }
         let production = "/v1/apps/app/deployments/Production";
@@ -156,46 +160,46 @@ impl Sweep {
                 let path = format!("{path}{slash}");
                 for method in methods.split(", ").filter(|method| ["GET", "HEAD"].contains(method)) {
                     let request = self.request(method, &path);
-                    self.expect(200, Dress::Plain, request).await;
+                    self.expect(200, ExpectedHeaders::Plain, request).await;
                 }
                 for method in methods.split(", ") {
                     let nobody = self.owner.with_token(None);
-                    let answer = self.expect(401, Dress::Plain, nobody.request(method.parse().unwrap(), &path)).await;
+                    let answer = self.expect(401, ExpectedHeaders::Plain, nobody.request(method.parse().unwrap(), &path)).await;
                     assert_eq!(answer.header("www-authenticate"), "Bearer");
                     let stranger = self.owner.with_token(Some(format!("svc_ak_{}", "A".repeat(43))));
-                    self.expect(401, Dress::Plain, stranger.request(method.parse().unwrap(), &path)).await;
+                    self.expect(401, ExpectedHeaders::Plain, stranger.request(method.parse().unwrap(), &path)).await;
                     if path.contains("/app/") {
                         let request = self.request(method, &path.replace("/app/", "/absent/"));
-                        self.expect(404, Dress::Plain, request).await;
+                        self.expect(404, ExpectedHeaders::Plain, request).await;
                         let request = self.request(method, &path.replace("Production", "Absent"));
                         // A PATCH without a body is refused for another reason.
                         if path.contains("Production") && method != "PATCH" {
-                            self.expect(404, Dress::Plain, request).await;
+                            self.expect(404, ExpectedHeaders::Plain, request).await;
                         }
                     }
                 }
             }
-            self.other_methods(path, methods, Dress::Plain).await;
+            self.other_methods(path, methods, ExpectedHeaders::Plain).await;
         }
-        self.other_methods(&format!("{production}/release"), "PATCH", Dress::Plain).await;
-        self.other_methods(&format!("{production}/promotions"), "POST", Dress::Plain).await;
-        self.bad_json(&format!("{production}/promotions"), Dress::Plain).await;
+        self.other_methods(&format!("{production}/release"), "PATCH", ExpectedHeaders::Plain).await;
+        self.other_methods(&format!("{production}/promotions"), "POST", ExpectedHeaders::Plain).await;
+        self.bad_json(&format!("{production}/promotions"), ExpectedHeaders::Plain).await;
         for path in ["/v1/apps", "/v1/apps/app/deployments"] {
-            self.bad_json(path, Dress::Plain).await;
+            self.bad_json(path, ExpectedHeaders::Plain).await;
             for slash in ["", "/"] {
                 let name = self.name();
                 let request = self.request("POST", &format!("{path}{slash}")).json(&json!({ "name": name }));
-                let made = self.expect(201, Dress::Plain, request).await;
+                let made = self.expect(201, ExpectedHeaders::Plain, request).await;
                 assert_eq!(made.header("location"), format!("{path}/{name}"));
                 let request = self.request("POST", path).json(&json!({ "name": name }));
-                self.expect(409, Dress::Plain, request).await;
+                self.expect(409, ExpectedHeaders::Plain, request).await;
             }
         }
         self.uploads(&format!("{production}/releases")).await;
         for path in ["/v1", "/v1/", "/nothing", "/v1/apps/app/nothing", "/%00", "/a/../b", "/index.php?x=1"] {
             for method in METHODS {
                 let request = self.request(method, path);
-                self.expect(404, Dress::Plain, request).await;
+                self.expect(404, ExpectedHeaders::Plain, request).await;
             }
         }
     }
@@ -210,19 +214,19 @@ impl Sweep {
             let path = format!("{path}{slash}");
             let name = self.name();
             let request = self.request("POST", &path).multipart(form(&name, sound.clone()));
-            self.expect(201, Dress::Plain, request).await;
+            self.expect(201, ExpectedHeaders::Plain, request).await;
             let request = self.request("POST", &path).multipart(form(&name, sound.clone()));
-            self.expect(409, Dress::Plain, request).await;
+            self.expect(409, ExpectedHeaders::Plain, request).await;
             let request = self.request("POST", &path).multipart(form(&name, json!({ "appVersion": "one" })));
-            self.expect(400, Dress::Plain, request).await;
+            self.expect(400, ExpectedHeaders::Plain, request).await;
             let request = self.request("POST", &path).multipart(reqwest::multipart::Form::new().text("packageInfo", "{"));
-            self.expect(400, Dress::Plain, request).await;
+            self.expect(400, ExpectedHeaders::Plain, request).await;
             let request = self.request("POST", &path).json(&sound);
-            self.expect(415, Dress::Plain, request).await;
+            self.expect(415, ExpectedHeaders::Plain, request).await;
             let request = self.request("POST", &path).header("content-type", "multipart/form-data; boundary=b").body("--x");
-            self.expect(400, Dress::Plain, request).await;
+            self.expect(400, ExpectedHeaders::Plain, request).await;
             let nobody = self.owner.with_token(None).request(Method::POST, &path).multipart(form(&name, sound.clone()));
-            self.expect(401, Dress::Plain, nobody).await;
+            self.expect(401, ExpectedHeaders::Plain, nobody).await;
         }
     }
 
@@ -231,7 +235,7 @@ impl Sweep {
             for slash in ["", "/"] {
                 let path = format!("{path}{slash}");
                 let request = self.request("OPTIONS", &path).header("origin", "https://elsewhere.example");
-                self.expect(204, Dress::Cors, request).await;
+                self.expect(204, ExpectedHeaders::Cors, request).await;
                 if endpoint.job == Job::Check {
                     for method in ["GET", "HEAD"] {
                         for (status, query) in [
@@ -241,7 +245,7 @@ impl Sweep {
                             (404, "?deployment_key=never-made-0123456789&app_version=1.0.0".to_owned()),
                         ] {
                             let request = self.request(method, &format!("{path}{query}"));
-                            self.expect(status, Dress::Cors, request).await;
+                            self.expect(status, ExpectedHeaders::Cors, request).await;
                         }
                     }
                 } else {
@@ -249,13 +253,13 @@ impl Sweep {
                     let unknown = json!({ "deploymentKey": "never-made-0123456789", "appVersion": "1.0.0", "label": "v1" });
                     for (status, body) in [(200, sound), (404, unknown)] {
                         let request = self.request("POST", &path).json(&body);
-                        self.expect(status, Dress::Cors, request).await;
+                        self.expect(status, ExpectedHeaders::Cors, request).await;
                     }
                 }
             }
-            self.other_methods(&path, endpoint.job.methods(), Dress::Cors).await;
+            self.other_methods(&path, endpoint.job.methods(), ExpectedHeaders::Cors).await;
             if endpoint.job != Job::Check {
-                self.bad_json(&path, Dress::Cors).await;
+                self.bad_json(&path, ExpectedHeaders::Cors).await;
             }
         }
     }
@@ -266,22 +270,22 @@ impl Sweep {
         for method in ["GET", "HEAD"] {
             for path in [path.to_owned(), format!("{address}/?{query}")] {
                 let request = self.request(method, &path);
-                let answer = self.expect(200, Dress::Bundle, request).await;
+                let answer = self.expect(200, ExpectedHeaders::Bundle, request).await;
                 let request = self.request(method, &path).header("if-none-match", answer.header("etag"));
-                self.expect(304, Dress::Bundle, request).await;
+                self.expect(304, ExpectedHeaders::Bundle, request).await;
             }
             let request = self.request(method, address);
-            self.expect(403, Dress::Bundle, request).await;
+            self.expect(403, ExpectedHeaders::Bundle, request).await;
             let request = self.request(method, &format!("{path}x"));
-            self.expect(403, Dress::Bundle, request).await;
+            self.expect(403, ExpectedHeaders::Bundle, request).await;
         }
         for (status, range) in [(206, "bytes=1-2"), (416, "bytes=9999999-")] {
             let request = self.request("GET", path).header("range", range);
-            self.expect(status, Dress::Bundle, request).await;
+            self.expect(status, ExpectedHeaders::Bundle, request).await;
         }
         let request = self.request("OPTIONS", path);
-        self.expect(204, Dress::Bundle, request).await;
-        self.other_methods(address, "GET, HEAD, OPTIONS", Dress::Bundle).await;
+        self.expect(204, ExpectedHeaders::Bundle, request).await;
+        self.other_methods(address, "GET, HEAD, OPTIONS", ExpectedHeaders::Bundle).await;
     }
 
     /// At the edge internal paths are always 404; at the control plane they require a signature.
@@ -300,21 +304,21 @@ impl Sweep {
             ("POST", "/internal/v1/reports", "{}", 400),
         ] {
             let request = signed(method, path, body);
-            self.expect(if self.is_edge { 404 } else { status }, Dress::Plain, request).await;
+            self.expect(if self.is_edge { 404 } else { status }, ExpectedHeaders::Plain, request).await;
             let request = self.request(method, path).body(body.to_owned());
-            self.expect(404, Dress::Plain, request).await;
+            self.expect(404, ExpectedHeaders::Plain, request).await;
         }
         for path in ["/internal", "/internal/", "/internal/v1/nothing"] {
             let request = self.request("GET", path);
-            self.expect(404, Dress::Plain, request).await;
+            self.expect(404, ExpectedHeaders::Plain, request).await;
         }
         for (path, methods) in [(snapshot.as_str(), "GET, HEAD"), ("/internal/v1/reports", "POST")] {
             for method in METHODS {
                 let request = self.request(method, path);
-                self.expect(404, Dress::Plain, request).await;
+                self.expect(404, ExpectedHeaders::Plain, request).await;
             }
             let request = signed("PUT", path, "");
-            let answer = self.expect(if self.is_edge { 404 } else { 405 }, Dress::Plain, request).await;
+            let answer = self.expect(if self.is_edge { 404 } else { 405 }, ExpectedHeaders::Plain, request).await;
             assert_eq!(answer.optional_header("allow").as_deref(), (!self.is_edge).then_some(methods), "{path}");
         }
     }

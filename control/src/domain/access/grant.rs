@@ -150,7 +150,7 @@ impl<N> AppGrant<N> {
 
 /// How a path refers to an app.
 #[derive(Clone, Debug)]
-pub enum Named {
+pub enum AppReference {
     /// By its name, bare or long.
     Name(String),
     /// By its ID, as in links of mails.
@@ -159,11 +159,11 @@ pub enum Named {
 
 impl<N: Permission> AppGrant<N> {
     /// The caller's right on the app. Errors: 404 without access, exactly as for a missing app; 403 with too few rights.
-    pub async fn of(app: &Context, caller: SignedIn, named: Named) -> Result<Self> {
+    pub async fn of(app: &Context, caller: SignedIn, named: AppReference) -> Result<Self> {
         let mut tx = app.db.read().await?;
         let (found, as_named) = match named {
-            Named::Id(id) => (names::resolve_id(&mut tx, caller.account(), &id).await?, id),
-            Named::Name(name) => (names::resolve(&mut tx, caller.account(), &name).await?, name),
+            AppReference::Id(id) => (names::resolve_id(&mut tx, caller.account(), &id).await?, id),
+            AppReference::Name(name) => (names::resolve(&mut tx, caller.account(), &name).await?, name),
         };
         let found = found.ok_or(Error::NotFound(Thing::App))?;
         check::<N>(found.permission, caller.scopes())?;

@@ -18,7 +18,7 @@ use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
 use crate::http::extract::Path;
 use crate::http::layer::problem;
-use shared::wire::range::{RequestedRange, names_tag, wanted};
+use shared::wire::range::{RequestedRange, names_tag, requested_range};
 
 /// Bytes read from storage at once.
 const CHUNK: usize = 64 << 10;
@@ -62,7 +62,7 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
     // Ranges apply only to GET, and with `If-Range` only if the client has a part of the same object.
     let is_same = header_text(header::IF_RANGE).is_none_or(|held| held.trim() == tag);
     let range = header_text(header::RANGE).filter(|_| is_same && *method == Method::GET);
-    let (status, range) = match wanted(range, length) {
+    let (status, range) = match requested_range(range, length) {
         RequestedRange::Whole => (StatusCode::OK, 0..length),
         RequestedRange::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
         RequestedRange::Unsatisfiable => return Ok(refuse(unsatisfiable(length))),

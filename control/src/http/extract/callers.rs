@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, header};
 
 use super::path::parameter;
 use crate::domain::access::bearer::by_bearer;
-use crate::domain::access::grant::Named;
+use crate::domain::access::grant::AppReference;
 use crate::domain::access::{AppCreator, AppGrant, DashboardSession, DashboardSessionOnly, LoginSession, NotApiKey, Permission, SignedIn};
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::{Error, Result};
@@ -85,8 +85,8 @@ impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
         // Pages that mails link to use the app's id.
         let named = match parameter(parts, app, "app_id").await {
-            Ok(id) => Named::Id(id),
-            Err(_) => Named::Name(parameter(parts, app, "app").await?),
+            Ok(id) => AppReference::Id(id),
+            Err(_) => AppReference::Name(parameter(parts, app, "app").await?),
         };
         Self::of(app, caller, named).await
     }

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use tests::people::PASSWORD;
 use tests::totp::STEP;
 use tests::wait::until;
-use tests::{Client, Hands, TestApp, Visit};
+use tests::{Client, InputMethod, TestApp, Visit};
 
 use crate::dashboard::terminal::Terminal;
 use crate::dashboard::{codes, scan, sign_out, sign_up};
@@ -19,11 +19,11 @@ const LONG: i64 = 16 * 60_000;
 
 /// Runs a journey once with each kind of input.
 async fn with_all(journey: impl AsyncFn(&TestApp, &Visit)) {
-    for hands in Hands::ALL {
+    for input_method in InputMethod::ALL {
         let app = TestApp::spawn_for_browsers().await;
-        let visit = Visit::start(&app, hands).await;
+        let visit = Visit::start(&app, input_method).await;
         journey(&app, &visit).await;
-        assert_eq!(visit.complaints().await, Vec::<String>::new(), "{hands:?}");
+        assert_eq!(visit.complaints().await, Vec::<String>::new(), "{input_method:?}");
     }
 }
 
@@ -79,7 +79,7 @@ async fn a_visitor_signs_up_sets_up_an_authenticator_app_and_signs_in_with_its_c
 
 /// Copies the codes (with JavaScript only), and downloads them.
 async fn keep(visit: &Visit, codes: &[String]) {
-    if visit.hands != Hands::NoScripts {
+    if visit.input_method != InputMethod::NoScripts {
         visit.press("Copy").await;
         visit.sees("Copied").await;
     }
@@ -115,7 +115,7 @@ async fn clis_with_a_browser_are_approved_and_denied() {
                 visit.fill("password", PASSWORD).await;
                 visit.press("Confirm").await;
             }
-            if visit.hands == Hands::NoScripts {
+            if visit.input_method == InputMethod::NoScripts {
                 visit.press("Back to your terminal").await;
             }
             visit.sees("The terminal has its answer").await;
@@ -237,7 +237,7 @@ async fn keys_are_created_deleted_and_revoked() {
         visit.press("Confirm").await;
         visit.is_at("Your new key").await;
         let key = visit.read("#raw-key").await;
-        if visit.hands != Hands::NoScripts {
+        if visit.input_method != InputMethod::NoScripts {
             visit.press("Copy key").await;
             visit.sees("Copied").await;
         }
@@ -279,11 +279,11 @@ async fn keys_are_created_deleted_and_revoked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_session_is_revoked_and_signed_out() {
-    for hands in Hands::ALL {
+    for input_method in InputMethod::ALL {
         let app = TestApp::spawn_for_browsers().await;
-        let visit = Visit::start(&app, hands).await;
+        let visit = Visit::start(&app, input_method).await;
         signed_in(&app, &visit).await;
-        let other = Visit::start(&app, Hands::Mouse).await;
+        let other = Visit::start(&app, InputMethod::Mouse).await;
         for button in ["Revoke the session from", "Revoke all other sessions"] {
             // A minute later, so that the buttons have different names.
             app.clock.advance(60_000);
@@ -321,7 +321,7 @@ async fn a_forgotten_password_is_reset_with_the_mail() {
         let mail = app.last_mail_to("ada@example.com").await;
         visit.open(&mail.link()).await;
         visit.is_at("Choose a new password").await;
-        if visit.hands == Hands::NoScripts {
+        if visit.input_method == InputMethod::NoScripts {
             visit.fill("token", &mail.token()).await;
         }
         let new = "another long passphrase nobody knows";
@@ -348,7 +348,7 @@ async fn an_address_that_someone_else_registered_is_confirmed_with_the_owners_pa
         app.anonymous().post("/v1/auth/register", registered).await.assert(202);
         let mail = app.last_mail_to("ada@example.com").await;
         visit.open(&mail.link()).await;
-        if visit.hands == Hands::NoScripts {
+        if visit.input_method == InputMethod::NoScripts {
             visit.fill("token", &mail.token()).await;
         }
         visit.press("Continue").await;

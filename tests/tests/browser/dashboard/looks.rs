@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use tests::tour::{self, Words};
-use tests::{Hands, TestApp, Visit};
+use tests::{InputMethod, TestApp, Visit};
 use xtask::paths;
 
 /// The maximum weight of a page with all its files on the network, in bytes.
@@ -43,7 +43,7 @@ async fn everywhere(visit: &mut Visit, app: &TestApp, words: &Words, mut look: i
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_are_small_stable_accessible_and_follow_their_csp_in_light_and_dark_mode() {
     let app = TestApp::spawn_for_browsers().await;
-    let mut visit = Visit::start(&app, Hands::Mouse).await;
+    let mut visit = Visit::start(&app, InputMethod::Mouse).await;
     // Each page loads all its files.
     visit.browser.chromium("Network.setCacheDisabled", json!({ "cacheDisabled": true })).await;
     let checker = checker();
@@ -136,7 +136,7 @@ async fn screen(visit: &Visit, width: u32, is_phone: bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_page_scrolls_sideways_on_a_narrow_phone_or_a_desktop_even_with_long_names() {
     let app = TestApp::spawn_for_browsers().await;
-    let mut visit = Visit::start(&app, Hands::Mouse).await;
+    let mut visit = Visit::start(&app, InputMethod::Mouse).await;
     // WCAG 2.2, 1.4.10: also the width that remains of 1280 at 400 % zoom.
     screen(&visit, 320, true).await;
     let checker = checker();

@@ -21,7 +21,7 @@ async fn sign_up(app: &TestApp, visit: &Visit) {
     let mail = app.last_mail_to("ada@example.com").await;
     visit.open(&mail.link()).await;
     visit.is_at("Confirm your email address").await;
-    if visit.hands == tests::Hands::NoScripts {
+    if visit.input_method == tests::InputMethod::NoScripts {
         visit.fill("token", &mail.token()).await;
     } else {
         // The token was removed from the URL.

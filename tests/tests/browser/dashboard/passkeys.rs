@@ -2,15 +2,15 @@
 
 use tests::people::PASSWORD;
 use tests::totp::STEP;
-use tests::{Hands, TestApp, Visit};
+use tests::{InputMethod, TestApp, Visit};
 
 use crate::dashboard::{codes, scan, sign_out, sign_up};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_passkey_signs_in_without_a_password_and_confirms_changes() {
-    for hands in Hands::SCRIPTED {
+    for input_method in InputMethod::SCRIPTED {
         let app = TestApp::spawn_for_browsers().await;
-        let visit = Visit::start(&app, hands).await;
+        let visit = Visit::start(&app, input_method).await;
         visit.plug_in_authenticator(true).await;
         sign_up(&app, &visit).await;
         visit.press("Two-factor authentication").await;
@@ -77,7 +77,7 @@ async fn a_passkey_signs_in_without_a_password_and_confirms_changes() {
         visit.press("Remove passkey").await;
         visit.sees("The passkey Work laptop was removed.").await;
         visit.is_at("Two-factor authentication off").await;
-        assert_eq!(visit.complaints().await, Vec::<String>::new(), "{hands:?}");
+        assert_eq!(visit.complaints().await, Vec::<String>::new(), "{input_method:?}");
     }
 }
 
@@ -90,7 +90,7 @@ async fn answered(visit: &Visit, status: u16) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_passkey_request_that_fails_says_why_and_keeps_the_focus() {
     let app = TestApp::spawn_for_browsers().await;
-    let visit = Visit::start(&app, Hands::Mouse).await;
+    let visit = Visit::start(&app, InputMethod::Mouse).await;
     visit.plug_in_authenticator(true).await;
     sign_up(&app, &visit).await;
     visit.open("/dashboard/security/passkeys/new").await;
@@ -121,9 +121,9 @@ async fn a_passkey_request_that_fails_says_why_and_keeps_the_focus() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_authenticator_without_resident_keys_is_refused_and_another_one_signs_in() {
-    for hands in Hands::SCRIPTED {
+    for input_method in InputMethod::SCRIPTED {
         let app = TestApp::spawn_for_browsers().await;
-        let visit = Visit::start(&app, hands).await;
+        let visit = Visit::start(&app, input_method).await;
         let old = visit.plug_in_authenticator(false).await;
         sign_up(&app, &visit).await;
         visit.open("/dashboard/security/passkeys/new").await;
@@ -138,7 +138,7 @@ async fn an_authenticator_without_resident_keys_is_refused_and_another_one_signs
         visit.is_at("Two-factor authentication").await;
         visit.press("Use a passkey").await;
         visit.is_at("Hello, Ada").await;
-        assert_eq!(visit.complaints().await, Vec::<String>::new(), "{hands:?}");
+        assert_eq!(visit.complaints().await, Vec::<String>::new(), "{input_method:?}");
     }
 }
 
@@ -146,7 +146,7 @@ async fn an_authenticator_without_resident_keys_is_refused_and_another_one_signs
 async fn without_javascript_pages_say_what_passkeys_need_and_offer_an_app() {
     let app = TestApp::spawn_for_browsers().await;
     app.register("ada").await;
-    let visit = Visit::start(&app, Hands::NoScripts).await;
+    let visit = Visit::start(&app, InputMethod::NoScripts).await;
     visit.open("/dashboard/security/passkeys/new").await;
     assert!(!visit.text().await.contains("passkey"), "{}", visit.text().await);
     visit.type_password("ada").await;

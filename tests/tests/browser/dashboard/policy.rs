@@ -4,7 +4,7 @@ use serde_json::json;
 use tests::browser::empty_page;
 use tests::visit::ESCAPE;
 use tests::wait::eventually;
-use tests::{Authenticator, Hands, TestApp, Visit};
+use tests::{Authenticator, InputMethod, TestApp, Visit};
 
 /// Input that would run if a page did not escape it.
 const ATTEMPTS: [&str; 4] = [
@@ -19,10 +19,10 @@ fn encoded(text: &str) -> String {
 }
 
 /// `ada@example.com` in a browser.
-async fn ada(hands: Hands) -> (TestApp, Visit) {
+async fn ada(input_method: InputMethod) -> (TestApp, Visit) {
     let app = TestApp::spawn_for_browsers().await;
     app.register("ada").await;
-    let visit = Visit::start(&app, hands).await;
+    let visit = Visit::start(&app, input_method).await;
     visit.open("/dashboard").await;
     visit.type_password("ada").await;
     visit.is_at("Hello, ada@example.com").await;
@@ -31,7 +31,7 @@ async fn ada(hands: Hands) -> (TestApp, Visit) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn user_input_is_escaped() {
-    let (app, visit) = ada(Hands::Mouse).await;
+    let (app, visit) = ada(InputMethod::Mouse).await;
     let mut holder = app.holder("ada").await;
     holder.authenticator = Authenticator::new(visit.address("/").trim_end_matches('/'));
     holder.enrol_passkey(None).await.assert(200);
@@ -87,7 +87,7 @@ async fn user_input_is_escaped() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_injected_script_does_not_run_and_is_reported() {
-    let (_app, visit) = ada(Hands::Mouse).await;
+    let (_app, visit) = ada(InputMethod::Mouse).await;
     visit.asked().await;
     let script = "const script = document.createElement('script');
         script.textContent = 'window.hasRun = true';
@@ -108,7 +108,7 @@ async fn an_injected_script_does_not_run_and_is_reported() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn other_sites_can_neither_frame_the_dashboard_nor_submit_its_forms() {
-    let (_app, visit) = ada(Hands::Mouse).await;
+    let (_app, visit) = ada(InputMethod::Mouse).await;
     let elsewhere = empty_page().await;
     visit.open(&elsewhere).await;
     visit.complaints().await;
@@ -138,7 +138,7 @@ async fn other_sites_can_neither_frame_the_dashboard_nor_submit_its_forms() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_closes_a_dialog_and_the_focus_returns() {
-    let (app, visit) = ada(Hands::Keyboard).await;
+    let (app, visit) = ada(InputMethod::Keyboard).await;
     app.named_key("ada", "laptop").await;
     visit.open("/dashboard/keys").await;
     visit.press("Delete laptop").await;

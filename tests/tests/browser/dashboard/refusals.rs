@@ -1,7 +1,7 @@
 //! The focus after a refusal, so that screen readers announce what went wrong.
 
 use serde_json::{Value, json};
-use tests::{Hands, TestApp, Visit};
+use tests::{InputMethod, TestApp, Visit};
 
 /// A page with a refusal: its title, and the focused element.
 const REFUSAL: &str = "
@@ -46,7 +46,7 @@ fn notes(refusal: &Value, why: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_of_a_visitor_focuses_the_error() {
     let app = TestApp::spawn_for_browsers().await;
-    let visit = Visit::start(&app, Hands::Keyboard).await;
+    let visit = Visit::start(&app, InputMethod::Keyboard).await;
     visit.open("/dashboard/sign-in").await;
     assert!(!visit.browser.window.title().await.unwrap().contains("Error"));
     visit.fill("email", "nobody@example.com").await;
@@ -71,7 +71,7 @@ async fn a_refusal_at_the_second_step_focuses_the_code() {
     app.register("ada").await;
     let mut holder = app.holder("ada").await;
     holder.enrol_totp().await.assert(200);
-    let visit = Visit::start(&app, Hands::Keyboard).await;
+    let visit = Visit::start(&app, InputMethod::Keyboard).await;
     visit.open("/dashboard/sign-in").await;
     visit.type_password("ada").await;
     visit.is_at("Two-factor authentication").await;
@@ -88,7 +88,7 @@ async fn a_refusal_of_a_key_focuses_the_field_or_the_notice() {
     let app = TestApp::spawn_for_browsers().await;
     app.register("ada").await;
     app.named_key("ada", "laptop").await;
-    let visit = Visit::start(&app, Hands::Keyboard).await;
+    let visit = Visit::start(&app, InputMethod::Keyboard).await;
     visit.open("/dashboard/keys/new").await;
     visit.type_password("ada").await;
     visit.is_at("New access key").await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tests::people::{PASSWORD, login};
-use tests::{Hands, SessionOrigin, TestApp, Visit};
+use tests::{InputMethod, SessionOrigin, TestApp, Visit};
 
 use crate::dashboard::codes;
 
@@ -10,7 +10,7 @@ use crate::dashboard::codes;
 async fn ada() -> (TestApp, Visit) {
     let app = TestApp::spawn_for_browsers().await;
     app.register("ada").await;
-    let visit = Visit::start(&app, Hands::Mouse).await;
+    let visit = Visit::start(&app, InputMethod::Mouse).await;
     visit.plug_in_authenticator(true).await;
     visit.open("/dashboard").await;
     visit.type_password("ada").await;
@@ -110,7 +110,7 @@ async fn the_token_of_a_mail_survives_an_outdated_form() {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_mails_link_in_the_same_tab_replaces_the_first() {
     let app = TestApp::spawn_for_browsers().await;
-    let visit = Visit::start(&app, Hands::Mouse).await;
+    let visit = Visit::start(&app, InputMethod::Mouse).await;
     let stranger = app.anonymous();
     stranger.post("/v1/auth/register", login("ada@example.com", PASSWORD)).await.assert(202);
     let first = app.last_mail_to("ada@example.com").await;

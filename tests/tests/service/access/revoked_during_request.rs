@@ -23,7 +23,7 @@ const ASIDE: &[&str] = &["limit_counts", "tallies", "_sqlx_migrations"];
 
 /// What the caller loses in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Loss {
+enum Revocation {
     /// The credential is revoked.
     Ended,
     /// The credential expires.
@@ -38,7 +38,7 @@ enum Loss {
     Demoted,
 }
 
-impl Loss {
+impl Revocation {
     fn status(self) -> u16 {
         match self {
             Self::Ended | Self::Expired | Self::Suspended => 401,
@@ -79,25 +79,25 @@ impl Loss {
 }
 
 /// The callers to test a change with, and what they lose.
-fn trials(who: Who) -> Vec<(Caller, Loss)> {
+fn trials(who: Who) -> Vec<(Caller, Revocation)> {
     let all = [
-        (Caller::Role("Owner"), Loss::Ended),
-        (Caller::Role("Owner"), Loss::Suspended),
-        (Caller::NamedKey, Loss::Ended),
+        (Caller::Role("Owner"), Revocation::Ended),
+        (Caller::Role("Owner"), Revocation::Suspended),
+        (Caller::NamedKey, Revocation::Ended),
         // Not a session: the job that deletes expired sessions would also change the database.
-        (Caller::NamedKey, Loss::Expired),
-        (Caller::ApiKey(ALL_SCOPES), Loss::Ended),
-        (Caller::ApiKey(ALL_SCOPES), Loss::Expired),
-        (Caller::ApiKey(ALL_SCOPES), Loss::Suspended),
-        (Caller::ApiKey(ALL_SCOPES), Loss::Narrowed),
+        (Caller::NamedKey, Revocation::Expired),
+        (Caller::ApiKey(ALL_SCOPES), Revocation::Ended),
+        (Caller::ApiKey(ALL_SCOPES), Revocation::Expired),
+        (Caller::ApiKey(ALL_SCOPES), Revocation::Suspended),
+        (Caller::ApiKey(ALL_SCOPES), Revocation::Narrowed),
     ];
-    let of_app = [(Caller::Role("Admin"), Loss::Removed), (Caller::Role("Admin"), Loss::Demoted)];
-    let of_machines = [(Caller::CliBrowser, Loss::Ended)];
+    let of_app = [(Caller::Role("Admin"), Revocation::Removed), (Caller::Role("Admin"), Revocation::Demoted)];
+    let of_devices = [(Caller::CliBrowser, Revocation::Ended)];
     let others = match who {
         // If viewers may do it, being demoted to one loses nothing.
         Who::App { roles, .. } if roles.contains(&"Viewer") => &of_app[..1],
         Who::App { .. } | Who::AppOrOneself { .. } => &of_app[..],
-        Who::CommandLine => &of_machines,
+        Who::CommandLine => &of_devices,
         _ => &[],
     };
     all.iter().chain(others).copied().filter(|(caller, _)| who.expects(*caller) == Expected::Done).collect()
@@ -124,8 +124,8 @@ async fn is_so(tx: &mut WriteTx, condition: &'static str, hash: &str) -> bool {
 
 type Contents = BTreeMap<String, Vec<String>>;
 
-/// Sends the headers and the first byte of the body, and the rest after the loss. Returns the status, and the state of the database before the rest.
-async fn in_two_parts(app: &TestApp, request: Request, loss: Loss, hash: &str) -> (u16, Contents) {
+/// Sends the headers and the first byte of the body, and the rest after the revocation. Returns the status, and the state of the database before the rest.
+async fn in_two_parts(app: &TestApp, request: Request, revocation: Revocation, hash: &str) -> (u16, Contents) {
     let (head, body) = raw::parts(request).await;
     let (first, rest) = body.split_at(1);
     let mut stream = raw::connect(&app.base).await;
@@ -136,7 +136,7 @@ async fn in_two_parts(app: &TestApp, request: Request, loss: Loss, hash: &str) -
     };
     until("the guard accepts the request", is_noted).await;
     let mut tx = app.db().write().await.unwrap();
-    loss.happen(&mut tx, hash).await;
+    revocation.happen(&mut tx, hash).await;
     tx.commit().await.unwrap();
     let before = contents(&mut app.db().read().await.unwrap(), ASIDE).await;
     stream.write_all(rest).await.unwrap();
@@ -154,14 +154,14 @@ async fn hold_all_but_one(state: &AppState) -> Vec<WriteTx> {
     held
 }
 
-/// Sends the whole request, and applies the loss between two of its transactions: after the one that makes the condition true. Waiting transactions
+/// Sends the whole request, and applies the revocation between two of its transactions: after the one that makes the condition true. Waiting transactions
 /// get the only connection in turn. The test requests it again before releasing it, so it gets every second turn.
 async fn between_transactions(
     app: &TestApp,
     client: &Client,
     request: reqwest::RequestBuilder,
     condition: &'static str,
-    loss: Loss,
+    revocation: Revocation,
     hash: &str,
 ) -> (u16, Contents) {
     let state = app.state();
@@ -176,12 +176,12 @@ async fn between_transactions(
         held.commit().await.unwrap();
         held = next.await.unwrap();
         if is_so(&mut held, condition, hash).await {
-            loss.happen(&mut held, hash).await;
+            revocation.happen(&mut held, hash).await;
             let before = contents(&mut held, ASIDE).await;
             held.commit().await.unwrap();
             break before;
         }
-        assert!(!asking.is_finished(), "it was answered before the loss");
+        assert!(!asking.is_finished(), "it was answered before the revocation");
         tokio::task::yield_now().await;
     };
     let status = asking.await.unwrap();
@@ -194,7 +194,7 @@ async fn try_each(belongs: impl Fn(&str) -> bool) {
     let (mut number, mut tried) = (0, 0);
     let changes = TABLE.iter().filter(|(operation, who, _)| is_change(operation) && !matches!(who, Who::Open));
     for (operation, who, _) in changes.filter(|row: &&Row| belongs(path_of(row.0))) {
-        for (caller, loss) in trials(*who) {
+        for (caller, revocation) in trials(*who) {
             number += 1;
             let mut scene = Scene::set(&app, operation, number).await;
             let client = fresh(&scene, caller).await;
@@ -214,13 +214,13 @@ async fn try_each(belongs: impl Fn(&str) -> bool) {
                 app.change(table, &[&hash]).await;
             }
             let (status, before) = if request.body().is_some() {
-                in_two_parts(&app, request, loss, &hash).await
+                in_two_parts(&app, request, revocation, &hash).await
             } else {
-                between_transactions(&app, &client, question, IS_NOTED, loss, &hash).await
+                between_transactions(&app, &client, question, IS_NOTED, revocation, &hash).await
             };
-            assert_eq!(status, loss.status(), "{operation} by {caller:?}: {loss:?}");
+            assert_eq!(status, revocation.status(), "{operation} by {caller:?}: {revocation:?}");
             let after = contents(&mut app.db().read().await.unwrap(), ASIDE).await;
-            assert_eq!(after, before, "{operation} by {caller:?}: {loss:?}: data was changed");
+            assert_eq!(after, before, "{operation} by {caller:?}: {revocation:?}: data was changed");
             tried += 1;
         }
     }
@@ -261,25 +261,28 @@ async fn every_authenticated_change_is_tested() {
     });
     assert_eq!(missed.map(|(operation, ..)| *operation).collect::<Vec<_>>(), Vec::<&str>::new());
     for (operation, who, _) in TABLE.iter().filter(|(operation, who, _)| is_change(operation) && !matches!(who, Who::Open)) {
-        assert!(trials(*who).iter().any(|(_, loss)| *loss == Loss::Ended), "{operation}");
+        assert!(trials(*who).iter().any(|(_, revocation)| *revocation == Revocation::Ended), "{operation}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_leaves_nothing_if_its_credential_expires_while_it_is_stored() {
     let app = TestApp::spawn().await;
-    for (number, (caller, loss)) in
-        [(Caller::Role("Owner"), Loss::Ended), (Caller::ApiKey(ALL_SCOPES), Loss::Narrowed), (Caller::Role("Developer"), Loss::Removed)]
-            .into_iter()
-            .enumerate()
+    for (number, (caller, revocation)) in [
+        (Caller::Role("Owner"), Revocation::Ended),
+        (Caller::ApiKey(ALL_SCOPES), Revocation::Narrowed),
+        (Caller::Role("Developer"), Revocation::Removed),
+    ]
+    .into_iter()
+    .enumerate()
     {
         let mut scene = Scene::set(&app, "POST /v1/apps/{app}/deployments/{deployment}/releases", number).await;
         let client = fresh(&scene, caller).await;
         let hash = Sha256Hex::of(client.token().as_bytes()).to_string();
         let question = scene.question(&client).await;
-        let (status, _) = between_transactions(&app, &client, question, IS_STORED, loss, &hash).await;
-        assert_eq!(status, loss.status(), "{caller:?}: {loss:?}");
-        assert_eq!(app.remains().await.rows[..2], [0, 0], "{caller:?}: {loss:?}");
+        let (status, _) = between_transactions(&app, &client, question, IS_STORED, revocation, &hash).await;
+        assert_eq!(status, revocation.status(), "{caller:?}: {revocation:?}");
+        assert_eq!(app.leftovers().await.rows[..2], [0, 0], "{caller:?}: {revocation:?}");
     }
 }
 

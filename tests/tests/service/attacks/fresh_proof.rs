@@ -17,7 +17,7 @@ const REAUTHENTICATE: &str = "/v1/auth/reauthenticate";
 const UNREADABLE: &str = "{";
 
 /// The owner's data, and what a thief would do with it.
-struct Loot {
+struct Victim {
     app: TestApp,
     /// The stolen session.
     session: Client,
@@ -26,7 +26,7 @@ struct Loot {
 
 type Try = (Method, String, Value);
 
-impl Loot {
+impl Victim {
     /// For `ada@example.com`, who has no second factor.
     async fn of_ada() -> Self {
         let app = TestApp::spawn_with_passkeys().await;
@@ -114,12 +114,12 @@ fn wait(app: &TestApp) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stolen_session_cannot_create_lasting_access() {
-    let loot = Loot::of_ada().await;
-    wait(&loot.app);
-    let tries = loot.all_tries().await;
-    let before = loot.state().await;
+    let victim = Victim::of_ada().await;
+    wait(&victim.app);
+    let tries = victim.all_tries().await;
+    let before = victim.state().await;
     for attempt in &tries {
-        ask(&loot.session, attempt).await.refused_with(403, STALE);
+        ask(&victim.session, attempt).await.refused_with(403, STALE);
         let (method, path, mut body) = attempt.clone();
         // Other members prove nothing, and the body is not validated yet.
         if let Some(members) = body.as_object_mut() {
@@ -128,42 +128,42 @@ async fn a_stolen_session_cannot_create_lasting_access() {
             for proof in [json!({ "type": "totp", "code": "123456" }), json!("x"), json!({ "type": "recovery", "code": "x" })] {
                 let mut body = body.clone();
                 body["stepUp"] = proof;
-                ask(&loot.session, &(method.clone(), path.clone(), body)).await.refused_with(403, STALE);
+                ask(&victim.session, &(method.clone(), path.clone(), body)).await.refused_with(403, STALE);
             }
         }
     }
     for path in ["/v1/access-keys", "/v1/api-keys", "/v1/apps/demo/transfer/dora@example.com", "/v1/mfa/totp/setup"] {
-        let unreadable = loot.session.request(Method::POST, path).header("content-type", "application/json").body(UNREADABLE);
-        loot.session.send(unreadable).await.refused_with(403, STALE);
+        let unreadable = victim.session.request(Method::POST, path).header("content-type", "application/json").body(UNREADABLE);
+        victim.session.send(unreadable).await.refused_with(403, STALE);
     }
-    assert_eq!(loot.state().await, before);
+    assert_eq!(victim.state().await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn entering_the_password_keeps_a_session_fresh_for_fifteen_minutes() {
-    let loot = Loot::of_ada().await;
-    let app = &loot.app;
+    let victim = Victim::of_ada().await;
+    let app = &victim.app;
     wait(app);
     let before = app.audit_rows().await;
-    let answer = reauthenticate(&loot.session, PASSWORD).await.assert(200);
+    let answer = reauthenticate(&victim.session, PASSWORD).await.assert(200);
     assert_eq!((members(&answer), &answer["freshUntil"]), (vec!["freshUntil"], &json!(app.clock.now().0 + 15 * MINUTE)));
     let events = app.audit_since(before).await;
     assert_eq!(events.iter().map(|event| event.action.as_str()).collect::<Vec<_>>(), ["session.reauthenticate"]);
     app.clock.advance(9 * MINUTE);
-    for attempt in &loot.all_tries().await {
-        let answer = ask(&loot.session, attempt).await;
+    for attempt in &victim.all_tries().await {
+        let answer = ask(&victim.session, attempt).await;
         assert!(answer.status.is_success(), "{}: {}", answer.asked, answer.text());
     }
     app.clock.advance(6 * MINUTE);
-    loot.session.post("/v1/access-keys", json!({ "friendlyName": "in time" })).await.assert(201);
+    victim.session.post("/v1/access-keys", json!({ "friendlyName": "in time" })).await.assert(201);
     app.clock.advance(1);
-    loot.session.post("/v1/access-keys", json!({ "friendlyName": "late" })).await.refused_with(403, STALE);
+    victim.session.post("/v1/access-keys", json!({ "friendlyName": "late" })).await.refused_with(403, STALE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_that_grant_no_access_need_no_proof() {
-    let loot = Loot::of_ada().await;
-    let (app, session, key) = (&loot.app, &loot.session, format!("/v1/api-keys/{}", loot.api_key));
+    let victim = Victim::of_ada().await;
+    let (app, session, key) = (&victim.app, &victim.session, format!("/v1/api-keys/{}", victim.api_key));
     wait(app);
     for (path, body) in [
         ("/v1/access-keys/laptop", json!({ "friendlyName": "tower" })),
@@ -183,13 +183,13 @@ async fn changes_that_grant_no_access_need_no_proof() {
     session.patch("/v1/api-keys/unknown", json!({ "expires_at": null })).await.refused(404);
     session.post("/v1/apps/demo/collaborators/dora@example.com", json!({ "permission": "Owner" })).await.refused(400);
     session.delete("/v1/access-keys/tower").await.assert_status(204);
-    session.post(&format!("{}/deny", loot.request().await), json!({})).await.assert(200);
+    session.post(&format!("{}/deny", victim.request().await), json!({})).await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn programmatic_credentials_need_no_fresh_proof() {
-    let loot = Loot::of_ada().await;
-    let app = &loot.app;
+    let victim = Victim::of_ada().await;
+    let app = &victim.app;
     let clients =
         [app.open_session("ada", CliBrowser).await, app.open_session("ada", CliDevice).await, app.named_key("ada", "program").await];
     app.clock.advance(24 * 60 * MINUTE);
@@ -208,23 +208,23 @@ async fn programmatic_credentials_need_no_fresh_proof() {
 }
 
 /// What a session without an origin can do: roles, a transfer and a deletion. Keys, factors and CLIs require a dashboard session.
-fn tries_of_any_login(loot: &Loot) -> (Vec<Try>, Vec<Try>) {
-    loot.tries().into_iter().partition(|(_, path, _)| path.starts_with("/v1/apps/"))
+fn tries_of_any_login(victim: &Victim) -> (Vec<Try>, Vec<Try>) {
+    victim.tries().into_iter().partition(|(_, path, _)| path.starts_with("/v1/apps/"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_without_an_origin_must_be_fresh_like_a_dashboard_session() {
-    let loot = Loot::of_ada().await;
-    let app = &loot.app;
+    let victim = Victim::of_ada().await;
+    let app = &victim.app;
     let (old, later) = (app.open_session("ada", Dashboard).await, app.open_session("ada", Dashboard).await);
     app.forget_origin(&old).await;
     // An origin from a later version is also unknown.
     let hash = shared::hash::Sha256Hex::of(later.token().as_bytes()).to_string();
     assert_eq!(app.change("UPDATE access_keys SET credential_origin = 'robot' WHERE token_hash = $1", &[&hash]).await, 1);
     wait(app);
-    let (open, closed) = tries_of_any_login(&loot);
+    let (open, closed) = tries_of_any_login(&victim);
     assert_eq!((open.len(), closed.len()), (4, 6));
-    let before = loot.state().await;
+    let before = victim.state().await;
     for client in [&old, &later] {
         for attempt in &open {
             ask(client, attempt).await.refused_with(403, STALE);
@@ -235,7 +235,7 @@ async fn a_session_without_an_origin_must_be_fresh_like_a_dashboard_session() {
         // It cannot be refreshed; a user who knows the password signs in again.
         reauthenticate(client, PASSWORD).await.refused_with(403, Some("dashboard_session_required"));
     }
-    assert_eq!(loot.state().await, before);
+    assert_eq!(victim.state().await, before);
     let young = app.open_session("ada", Dashboard).await;
     app.forget_origin(&young).await;
     for attempt in &open {
@@ -243,11 +243,11 @@ async fn a_session_without_an_origin_must_be_fresh_like_a_dashboard_session() {
         assert!(answer.status.is_success(), "{}: {}", answer.asked, answer.text());
     }
     // With a second factor, a proof in the request is sufficient.
-    let (loot, holder) = with_factors().await;
-    let old = loot.app.open_session("ada", Dashboard).await;
-    loot.app.forget_origin(&old).await;
-    wait(&loot.app);
-    for attempt in &tries_of_any_login(&loot).0 {
+    let (victim, holder) = with_factors().await;
+    let old = victim.app.open_session("ada", Dashboard).await;
+    victim.app.forget_origin(&old).await;
+    wait(&victim.app);
+    for attempt in &tries_of_any_login(&victim).0 {
         ask(&old, attempt).await.refused_with(403, STALE);
         let answer = ask(&old, &with_proof(attempt, &holder.totp_proof())).await;
         assert!(answer.status.is_success(), "{}: {}", answer.asked, answer.text());
@@ -256,19 +256,19 @@ async fn a_session_without_an_origin_must_be_fresh_like_a_dashboard_session() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refreshing_one_session_does_not_refresh_others() {
-    let loot = Loot::of_ada().await;
-    let (app, owners) = (&loot.app, loot.app.open_session("ada", Dashboard).await);
+    let victim = Victim::of_ada().await;
+    let (app, owners) = (&victim.app, victim.app.open_session("ada", Dashboard).await);
     wait(app);
     reauthenticate(&owners, PASSWORD).await.assert(200);
-    let tries = loot.all_tries().await;
-    let before = loot.state().await;
+    let tries = victim.all_tries().await;
+    let before = victim.state().await;
     for attempt in &tries {
-        ask(&loot.session, attempt).await.refused_with(403, STALE);
+        ask(&victim.session, attempt).await.refused_with(403, STALE);
     }
-    assert_eq!(loot.state().await, before);
+    assert_eq!(victim.state().await, before);
     // Neither does a login by the owner.
     app.log_in("ada").await.post("/v1/access-keys", json!({ "friendlyName": "laptop 2" })).await.assert(201);
-    ask(&loot.session, &loot.tries()[0]).await.refused_with(403, STALE);
+    ask(&victim.session, &victim.tries()[0]).await.refused_with(403, STALE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -332,10 +332,10 @@ async fn only_reauthentication_makes_a_session_fresh() {
 }
 
 /// `ada@example.com` with a passkey and an authenticator app, and her session.
-async fn with_factors() -> (Loot, Holder) {
+async fn with_factors() -> (Victim, Holder) {
     let app = TestApp::spawn_with_passkeys().await;
     let holder = app.with_both("ada").await;
-    (Loot::of(app).await, holder)
+    (Victim::of(app).await, holder)
 }
 
 /// The same request with a proof.
@@ -347,37 +347,37 @@ fn with_proof((method, path, body): &Try, proof: &Value) -> Try {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_with_a_second_factor_must_prove_it_in_each_request() {
-    let (loot, holder) = with_factors().await;
-    wait(&loot.app);
-    let before = loot.state().await;
-    for attempt in &loot.tries() {
-        ask(&loot.session, attempt).await.refused_with(403, STALE);
+    let (victim, holder) = with_factors().await;
+    wait(&victim.app);
+    let before = victim.state().await;
+    for attempt in &victim.tries() {
+        ask(&victim.session, attempt).await.refused_with(403, STALE);
         for proof in [json!({ "type": "recovery_code", "code": holder.codes[0] }), json!({ "type": "password", "code": PASSWORD })] {
-            ask(&loot.session, &with_proof(attempt, &proof)).await.refused_with(403, STALE);
+            ask(&victim.session, &with_proof(attempt, &proof)).await.refused_with(403, STALE);
         }
     }
-    assert_eq!(loot.state().await, before);
-    for attempt in &loot.tries() {
-        let answer = ask(&loot.session, &with_proof(attempt, &holder.totp_proof())).await;
+    assert_eq!(victim.state().await, before);
+    for attempt in &victim.tries() {
+        let answer = ask(&victim.session, &with_proof(attempt, &holder.totp_proof())).await;
         assert!(answer.status.is_success(), "{}: {}", answer.asked, answer.text());
     }
     // Each proof worked for one request only.
-    loot.session.post("/v1/access-keys", json!({ "friendlyName": "more" })).await.refused_with(403, STALE);
+    victim.session.post("/v1/access-keys", json!({ "friendlyName": "more" })).await.refused_with(403, STALE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_proof_works_for_one_request_and_wrong_proofs_are_counted() {
-    let (loot, mut holder) = with_factors().await;
-    wait(&loot.app);
+    let (victim, mut holder) = with_factors().await;
+    wait(&victim.app);
     let make =
-        async |proof: &Value, name: &str| loot.session.post("/v1/access-keys", json!({ "friendlyName": name, "stepUp": proof })).await;
+        async |proof: &Value, name: &str| victim.session.post("/v1/access-keys", json!({ "friendlyName": name, "stepUp": proof })).await;
     let proof = holder.totp_proof();
     make(&proof, "first").await.assert(201);
     make(&proof, "second").await.refused_with(403, STALE);
     // A passkey response to another session's challenge is invalid.
     let passkey = holder.passkey_proof().await;
     make(&passkey, "second").await.refused_with(403, STALE);
-    let options = loot.session.post("/v1/mfa/step-up/options", json!({})).await.assert(200)["options"].clone();
+    let options = victim.session.post("/v1/mfa/step-up/options", json!({})).await.assert(200)["options"].clone();
     let passkey = json!({ "type": "passkey", "response": holder.authenticator.assert(&options) });
     make(&passkey, "second").await.assert(201);
     make(&passkey, "third").await.refused_with(403, STALE);
@@ -391,16 +391,16 @@ async fn a_proof_works_for_one_request_and_wrong_proofs_are_counted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_factor_makes_its_session_fresh_but_approves_no_cli() {
-    let (loot, mut holder) = with_factors().await;
-    wait(&loot.app);
-    loot.session.post(REAUTHENTICATE, json!({ "stepUp": holder.totp_proof() })).await.assert(200);
-    for attempt in &loot.tries() {
-        let answer = ask(&loot.session, attempt).await;
+    let (victim, mut holder) = with_factors().await;
+    wait(&victim.app);
+    victim.session.post(REAUTHENTICATE, json!({ "stepUp": holder.totp_proof() })).await.assert(200);
+    for attempt in &victim.tries() {
+        let answer = ask(&victim.session, attempt).await;
         assert!(answer.status.is_success(), "{}: {}", answer.asked, answer.text());
     }
     // This requires a login.
-    let approve = format!("{}/approve", loot.request().await);
-    loot.session.post(&approve, json!({ "stepUp": holder.totp_proof() })).await.refused_with(403, STALE);
+    let approve = format!("{}/approve", victim.request().await);
+    victim.session.post(&approve, json!({ "stepUp": holder.totp_proof() })).await.refused_with(403, STALE);
     holder.session.post("/v1/access-keys", json!({ "friendlyName": "other session" })).await.refused_with(403, STALE);
     let proof = holder.passkey_proof().await;
     holder.session.post(REAUTHENTICATE, json!({ "stepUp": proof })).await.assert(200);
@@ -447,28 +447,28 @@ async fn a_setup_started_with_a_second_factor_cannot_become_the_only_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn guards_are_checked_in_order() {
-    let loot = Loot::of_ada().await;
-    let (app, create) = (&loot.app, |client: &Client| {
+    let victim = Victim::of_ada().await;
+    let (app, create) = (&victim.app, |client: &Client| {
         let (client, body) = (client.clone(), json!({ "friendlyName": "" }));
         async move { client.post("/v1/access-keys", body).await }
     });
     let (cli, named) = (app.open_session("ada", CliBrowser).await, app.named_key("ada", "program").await);
     let viewer = app.open_session("carl", Dashboard).await;
-    create(&loot.session).await.refused_with(400, None);
+    create(&victim.session).await.refused_with(400, None);
     wait(app);
     create(&app.anonymous()).await.refused_with(401, None);
     create(&named).await.refused_with(403, None);
     create(&cli).await.refused_with(403, Some("dashboard_session_required"));
-    create(&loot.session).await.refused_with(403, STALE);
+    create(&victim.session).await.refused_with(403, STALE);
     // An unknown or inaccessible app is 404 before any proof.
-    loot.session.delete("/v1/apps/unknown").await.refused_with(404, None);
+    victim.session.delete("/v1/apps/unknown").await.refused_with(404, None);
     viewer.delete("/v1/apps/ada@example.com:demo").await.refused_with(403, None);
     app.miss_mfa_deadline("ada").await;
     let session = app.open_session("ada", Dashboard).await;
     wait(app);
     create(&app.anonymous()).await.refused_with(401, None);
     create(&session).await.refused_with(403, LATE);
-    session.post(&format!("{}/approve", loot.request().await), json!({})).await.refused_with(403, LATE);
+    session.post(&format!("{}/approve", victim.request().await), json!({})).await.refused_with(403, LATE);
     // Operations that create no credential require only the proof.
     session.delete("/v1/apps/other").await.refused_with(403, STALE);
     session.post("/v1/mfa/totp/setup", json!({})).await.refused_with(403, STALE);
@@ -479,9 +479,9 @@ async fn guards_are_checked_in_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_mfa_deadline_an_api_keys_expiration_cannot_change() {
-    let loot = Loot::of_ada().await;
-    let (app, key) = (&loot.app, format!("/v1/api-keys/{}", loot.api_key));
-    let end = loot.session.get("/v1/api-keys").await.assert(200)["apiKeys"][0]["expires_at"].clone();
+    let victim = Victim::of_ada().await;
+    let (app, key) = (&victim.app, format!("/v1/api-keys/{}", victim.api_key));
+    let end = victim.session.get("/v1/api-keys").await.assert(200)["apiKeys"][0]["expires_at"].clone();
     app.miss_mfa_deadline("ada").await;
     let session = app.open_session("ada", Dashboard).await;
     for body in [

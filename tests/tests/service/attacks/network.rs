@@ -204,7 +204,7 @@ async fn without_idle_connections_a_new_one_is_refused_and_busy_ones_stay() {
 
 /// A server that allows two connections per address; 127.0.0.9 has used both.
 async fn crowded() -> (TestApp, Vec<TcpStream>) {
-    let options = Options { is_elsewhere: true, ..Options::default() };
+    let options = Options { is_remote: true, ..Options::default() };
     let app = TestApp::spawn_with(options.with("LIMIT_CONNECTIONS_ADDRESS", "2").with("TRUSTED_PROXIES", "203.0.113.8")).await;
     let mut busy = Vec::new();
     for _ in 0..2 {

@@ -196,11 +196,11 @@ async fn an_upload_beyond_the_quota_is_refused_before_it_is_stored() {
     ada.create_app("app").await;
     // Nothing follows the head: the body stays incomplete.
     let refused = async |framing: &str| {
-        let before = app.remains().await;
+        let before = app.leftovers().await;
         let answer = answer(&app.base, head(&ada, framing).as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 409 "), "{framing}: {answer}");
         assert!(answer.contains("the quota of 2097152 bytes of bundles per account is reached"), "{framing}: {answer}");
-        assert_eq!(app.remains().await, before, "{framing}");
+        assert_eq!(app.leftovers().await, before, "{framing}");
     };
     refused("content-length: 100000000").await;
     ada.upload("app", "Staging", &vec![7; 2 << 20], json!({ "appVersion": "1.0.0" })).await.assert(201);

@@ -6,7 +6,7 @@ use tests::people::PASSWORD;
 use tests::reader::{Form, Page};
 use tests::{Answer, Reader, TestApp};
 
-use crate::dashboard::{For, PAGES, address};
+use crate::dashboard::{Audience, PAGES, address};
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 const OURS: (&str, &str) = ("sec-fetch-site", "same-origin");
@@ -118,8 +118,8 @@ async fn a_form_that_is_out_of_date_is_opened_again_by_a_link() {
     for (page, who) in PAGES {
         let answer = reader.ask(Method::POST, &address(page), &[FORM, OURS], Some(body("wrong"))).await;
         let link = format!("<a class=\"button\" href=\"{}\">Open the page again</a>", address(page));
-        assert_eq!(answer.text().contains(&link), *who != For::Sent, "{page}: {}", answer.text());
-        assert_eq!(answer.text().contains("Open the page again"), *who != For::Sent, "{page}: {}", answer.text());
+        assert_eq!(answer.text().contains(&link), *who != Audience::Sent, "{page}: {}", answer.text());
+        assert_eq!(answer.text().contains("Open the page again"), *who != Audience::Sent, "{page}: {}", answer.text());
     }
     // Nothing of a forged form's query, and no path that is not a page.
     let answer = reader.ask(Method::POST, "/dashboard/activate?user_code=BCDF-GHJK", &[FORM], None).await;

@@ -7,7 +7,7 @@ use tests::people::PASSWORD;
 use tests::turnstile::Turnstile;
 use tests::{Answer, Options, Reader, TestApp};
 
-use crate::dashboard::{For, PAGES, address};
+use crate::dashboard::{Audience, PAGES, address};
 
 /// The content security policy as a list.
 fn policy(answer: &Answer) -> Vec<String> {
@@ -64,13 +64,13 @@ pub(crate) fn is_sound(answer: &Answer) {
     assert!(answer.body.len() < 60_000, "{asked}: {} bytes", answer.body.len());
 }
 
-async fn look(app: &TestApp, reader: &mut Reader, may_see: impl Fn(For) -> bool) {
+async fn look(app: &TestApp, reader: &mut Reader, may_see: impl Fn(Audience) -> bool) {
     for (page, who) in PAGES {
         let path = address(page);
         let answer = reader.ask(Method::GET, &path, &[], None).await;
         is_guarded(app, &answer);
         match who {
-            For::Sent => answer.assert_status(405),
+            Audience::Sent => answer.assert_status(405),
             who if may_see(*who) => {
                 answer.assert_status(200);
             }
@@ -89,7 +89,7 @@ async fn look(app: &TestApp, reader: &mut Reader, may_see: impl Fn(For) -> bool)
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_has_security_headers_and_valid_html_for_visitors() {
     let app = TestApp::spawn().await;
-    look(&app, &mut app.reader(), |who| who == For::All).await;
+    look(&app, &mut app.reader(), |who| who == Audience::All).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,10 +99,10 @@ async fn every_page_has_security_headers_and_valid_html_for_signed_in_users() {
     let mut reader = app.signed_in_reader("ada").await;
     // The sign-in page redirects.
     reader.open("/dashboard/sign-in").await.is_at("/dashboard").shows("Hello, ada@example.com");
-    for (page, who) in PAGES.iter().filter(|(page, who)| *page != "/sign-in" && ![For::Pending, For::Onward].contains(who)) {
+    for (page, who) in PAGES.iter().filter(|(page, who)| *page != "/sign-in" && ![Audience::Pending, Audience::Onward].contains(who)) {
         let answer = reader.ask(Method::GET, &address(page), &[], None).await;
         is_guarded(&app, &answer);
-        if *who != For::Sent && !page.contains('{') {
+        if *who != Audience::Sent && !page.contains('{') {
             answer.assert_status(200);
         }
         is_sound(&answer);
@@ -170,7 +170,7 @@ async fn the_challenges_script_is_allowed_only_on_pages_with_the_challenge() {
     let options = turnstile.options(Options::default()).with("TURNSTILE_SCRIPT", "https://challenge.example/v0/api.js");
     let app = TestApp::spawn_with(options).await;
     let mut reader = app.reader();
-    for (page, who) in PAGES.iter().filter(|(_, who)| *who == For::All) {
+    for (page, who) in PAGES.iter().filter(|(_, who)| *who == Audience::All) {
         let answer = reader.ask(Method::GET, &address(page), &[], None).await;
         let (policy, html) = (policy(&answer), answer.text());
         let has_challenge = ["/sign-up", "/forgot-password"].contains(page);

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use crate::documents::files::Tree;
 use crate::documents::help::Help;
 use crate::documents::markdown::{Block, Page};
-use crate::documents::requests::Interface;
+use crate::documents::requests::ServicePaths;
 use crate::documents::shell::{Shell, UNKNOWN};
 
 /// What a fence can name.
@@ -41,7 +41,7 @@ pub(super) struct Known {
     /// `edge/workerd.capnp`.
     pub(super) workerd: String,
     pub(super) tree: Tree,
-    pub(super) interface: Interface,
+    pub(super) service_paths: ServicePaths,
 }
 
 impl Known {
@@ -72,7 +72,7 @@ impl Known {
         }
         faults.extend(shell.unset.iter().map(|(line, name)| page.fault(*line, format!("no command before sets ${name}"))));
         for span in &page.spans {
-            let checked = self.span(&span.text).and_then(|()| self.interface.span(&span.text));
+            let checked = self.span(&span.text).and_then(|()| self.service_paths.span(&span.text));
             faults.extend(checked.err().map(|message| page.fault(span.line, message)));
         }
         faults
@@ -105,7 +105,7 @@ impl Known {
             ("npx", Some((program, words))) if program == "wrangler" => self.wrangler(words),
             ("wrangler", _) => self.wrangler(words),
             ("npm", Some((command, []))) if command == "ci" => Ok(()),
-            ("curl", _) => self.interface.curl(words),
+            ("curl", _) => self.service_paths.curl(words),
             ("workerd", Some((command, _))) if command == "serve" => Ok(()),
             (program, _) if TOOLS.contains(&program) => Ok(()),
             (program, _) => Err(format!("nothing is known of {program} {}", words.join(" ")).trim_end().to_owned()),
@@ -263,7 +263,7 @@ mod tests {
             wrangler: wrangler.parse().unwrap(),
             workerd: "(name = \"http\")".to_owned(),
             tree: files::Tree::of(&["edge/workerd.capnp", "docs/a.md"]),
-            interface: requests::example(),
+            service_paths: requests::example(),
         }
     }
 

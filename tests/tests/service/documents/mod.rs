@@ -24,7 +24,7 @@ use self::commands::Known;
 use self::files::Tree;
 use self::help::Help;
 use self::markdown::Page;
-use self::requests::Interface;
+use self::requests::ServicePaths;
 
 /// The reviewed `--help` of both programs.
 const CONTROL: &str = "tests/tests/service/snapshots/service__program__help.snap";
@@ -105,7 +105,7 @@ fn every_document_is_right() {
         wrangler: table("wrangler.toml"),
         workerd: read("edge/workerd.capnp"),
         tree,
-        interface: Interface::new(server::document("https://updates.example.com"), &server::pages().paths),
+        service_paths: ServicePaths::new(server::document("https://updates.example.com"), &server::pages().paths),
     };
     let (modules, variables) = (modules(), variables(&known.wrangler));
     let mut faults = [links::check(&pages, &known.tree), settings::check_lists(&pages)].concat();

@@ -19,13 +19,13 @@ const OTHERS: [&str; 5] = ["/internal/v1/reports", "/auth/login", "/auth/registe
 
 /// Every path of the service.
 #[derive(Debug)]
-pub(super) struct Interface {
+pub(super) struct ServicePaths {
     document: Value,
     /// Without the dashboard's own path.
     pages: Vec<String>,
 }
 
-impl Interface {
+impl ServicePaths {
     pub(super) fn new(document: Value, pages: &[&str]) -> Self {
         Self { document, pages: pages.iter().map(|&page| page.to_owned()).collect() }
     }
@@ -202,7 +202,7 @@ fn is_end(known: &str, written: &str) -> bool {
     known.len() >= written.len() && known.iter().rev().zip(written.iter().rev()).all(is_same)
 }
 
-pub(super) fn example() -> Interface {
+pub(super) fn example() -> ServicePaths {
     let document = serde_json::json!({
         "paths": {
             "/v1/apps": { "get": {}, "post": { "requestBody": { "content": { "application/json": { "schema": { "$ref": "#/schemas/New" } } } } } },
@@ -212,13 +212,13 @@ pub(super) fn example() -> Interface {
         },
         "schemas": { "New": { "allOf": [{ "properties": { "name": {} } }] } },
     });
-    Interface::new(document, &["/", "/keys/new", "/keys/api/{key}"])
+    ServicePaths::new(document, &["/", "/keys/new", "/keys/api/{key}"])
 }
 
 #[test]
 fn a_request_that_the_service_does_not_have_is_refused() {
-    let interface = example();
-    let curl = |line: &str| interface.curl(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    let service_paths = example();
+    let curl = |line: &str| service_paths.curl(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
     let at = "http://localhost:8787/v1/apps";
     for good in [
         format!("-s {at}/demo?limit=5"),
@@ -246,9 +246,9 @@ fn a_request_that_the_service_does_not_have_is_refused() {
     }
     for good in ["GET /v1/apps/{name}", "POST …/releases", "POST {app}/releases", "/v1", "/keys/new", "/dashboard/keys/…", "GET it", "a/b"]
     {
-        assert_eq!(interface.span(good).is_ok(), good != "GET it", "{good}");
+        assert_eq!(service_paths.span(good).is_ok(), good != "GET it", "{good}");
     }
     for bad in ["GET /v1/app", "DELETE /v1/apps", "PATCH …/releases", "POST release", "/v2/apps", "/dashboard/absent"] {
-        assert_eq!(interface.span(bad), Err(format!("{bad} is no path of the service")));
+        assert_eq!(service_paths.span(bad), Err(format!("{bad} is no path of the service")));
     }
 }

@@ -76,12 +76,12 @@ async fn without_storage_an_upload_is_503_and_leaves_no_rows() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
-    let before = app.remains().await.rows;
+    let before = app.leftovers().await.rows;
     std::fs::rename(app.folder().join("blobs"), app.folder().join("elsewhere")).unwrap();
     let answer = ada.upload("demo", "Staging", b"script", json!({ "appVersion": "1.0.0" })).await;
     answer.refused(503);
     assert!(answer.header("retry-after").parse::<u32>().unwrap() > 0);
-    assert_eq!(app.remains().await.rows, before);
+    assert_eq!(app.leftovers().await.rows, before);
     std::fs::rename(app.folder().join("elsewhere"), app.folder().join("blobs")).unwrap();
     assert_eq!(ada.upload("demo", "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201)["package"]["label"], "v1");
 }

@@ -165,9 +165,9 @@ async fn an_app_is_shown_by_the_same_name_as_in_the_list() {
 }
 
 /// A generator of numbers below a bound, determined by the seed.
-struct Numbers(u64);
+struct RandomNumbers(u64);
 
-impl Numbers {
+impl RandomNumbers {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % bound
@@ -216,7 +216,7 @@ async fn a_bare_name_keeps_its_app_regardless_of_the_order_of_changes() {
     for name in PEOPLE {
         clients.push(app.sign_up(name).await);
     }
-    let mut numbers = Numbers(20_261_121);
+    let mut numbers = RandomNumbers(20_261_121);
     let (mut done, mut kinds) = (0, BTreeMap::new());
     let (mut before, mut listed) = (meanings(&clients).await, bare(&clients).await);
     let mut used = listed.clone();

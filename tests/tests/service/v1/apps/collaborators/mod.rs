@@ -242,7 +242,7 @@ async fn an_upload_in_progress_is_refused_if_the_role_is_removed() {
         ada.patch(path, json!({ "permission": "Developer" })).await.assert(200);
         // The new collaborator gets a mail, which is also a file.
         app.last_mail_to("bob@example.com").await;
-        let before = app.remains().await;
+        let before = app.leftovers().await;
         let body = Multipart::default().file("package", b"script").text("packageInfo", json!({ "appVersion": "1.0.0" }).to_string()).end();
         let (go_on, wait) = tokio::sync::oneshot::channel::<()>();
         let (first, rest) = (body[..body.len() - 4].to_vec(), body[body.len() - 4..].to_vec());
@@ -256,7 +256,7 @@ async fn an_upload_in_progress_is_refused_if_the_role_is_removed() {
             .body(reqwest::Body::wrap_stream(chunks));
         let sender = bob.clone();
         let upload = tokio::spawn(async move { sender.send(request).await });
-        until("the upload's file is being written", async || (app.remains().await.files != before.files).then_some(())).await;
+        until("the upload's file is being written", async || (app.leftovers().await.files != before.files).then_some(())).await;
         match role {
             "none" => ada.delete(path).await.assert(204),
             _ => ada.patch(path, json!({ "permission": role })).await.assert(200),
@@ -264,7 +264,7 @@ async fn an_upload_in_progress_is_refused_if_the_role_is_removed() {
         go_on.send(()).unwrap();
         upload.await.unwrap().assert_status(status);
         if status != 201 {
-            let mut after = app.remains().await;
+            let mut after = app.leftovers().await;
             after.files.retain(|path, _| !path.ends_with('/') || before.files.contains_key(path));
             assert_eq!(after, before, "{role}: only an empty folder remains");
         }

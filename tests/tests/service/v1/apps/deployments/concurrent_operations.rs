@@ -34,7 +34,7 @@ async fn fifty_concurrent_uploads_create_fifty_releases() {
     packages.sort_by_key(|package| package["label"].as_str().unwrap()[1..].parse::<u32>().unwrap());
     assert_eq!(labels(&packages), (1..=50).map(|label| format!("v{label}")).collect::<Vec<_>>());
     assert_eq!(history(&ada, "Staging").await, packages);
-    assert_eq!(app.remains().await.rows[..2], [50, 50]);
+    assert_eq!(app.leftovers().await.rows[..2], [50, 50]);
     app.verify_audit().await.unwrap();
 }
 

@@ -89,7 +89,7 @@ async fn state(app: &TestApp) -> [Vec<String>; 4] {
 
 /// The stored data of uploads: the numbers of releases and blobs, and every file in storage. Empty folders may remain.
 async fn stored(app: &TestApp) -> ([i64; 2], Vec<String>) {
-    let remains = app.remains().await;
+    let remains = app.leftovers().await;
     let files = remains.files.into_keys().filter(|path| path.starts_with("blobs/") && !path.ends_with('/'));
     ([remains.rows[0], remains.rows[1]], files.collect())
 }

@@ -20,7 +20,7 @@ async fn a_promotion_copies_the_contents_and_names_the_promoter() {
     let bundle = Bundle::script("one");
     let info = json!({ "appVersion": "^1.0.0", "description": "first", "isMandatory": true, "rollout": 30 });
     let source = ada.upload("demo", "Staging", &bundle.0, info).await.assert(201)["package"].take();
-    let blobs = app.remains().await.rows[1];
+    let blobs = app.leftovers().await.rows[1];
 
     app.clock.advance(1_000);
     let body = json!({ "destination": "Production" });
@@ -42,7 +42,7 @@ async fn a_promotion_copies_the_contents_and_names_the_promoter() {
         expected[member] = value;
     }
     assert_eq!(unsigned(package.clone()), unsigned(expected));
-    assert_eq!(app.remains().await.rows[1], blobs, "the bytes are shared");
+    assert_eq!(app.leftovers().await.rows[1], blobs, "the bytes are shared");
     let download = app.anonymous().get(package["blobUrl"].as_str().unwrap().strip_prefix(&app.base).unwrap()).await;
     assert_eq!(download.body, bundle.0);
     assert_eq!(history(&ada, "Staging").await.len(), 1);

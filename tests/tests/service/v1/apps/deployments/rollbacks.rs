@@ -12,7 +12,7 @@ async fn a_rollback_releases_the_previous_release_again() {
     app.share("ada", "demo", "bob", "Developer", app.clock.now().0 + 1).await;
     let first = release(&ada, "Staging", "one", json!({ "description": "first", "isMandatory": true })).await;
     let second = release(&ada, "Staging", "two", json!({ "rollout": 50 })).await;
-    let blobs = app.remains().await.rows[1];
+    let blobs = app.leftovers().await.rows[1];
     app.clock.advance(1_000);
     let answer = bob.post(&below("Staging", "rollbacks"), json!({})).await;
     let package = answer.assert(201)["package"].take();
@@ -29,7 +29,7 @@ async fn a_rollback_releases_the_previous_release_again() {
     }
     assert_eq!(unsigned(package.clone()), unsigned(expected));
     assert_eq!(package.get("originalDeployment"), None, "only promotions have this member");
-    assert_eq!(app.remains().await.rows[1], blobs, "the bytes are shared");
+    assert_eq!(app.leftovers().await.rows[1], blobs, "the bytes are shared");
     let download = app.anonymous().get(package["blobUrl"].as_str().unwrap().strip_prefix(&app.base).unwrap()).await;
     assert_eq!(download.body, b"one");
     // The release before the rollback is kept with its rollout.

@@ -53,7 +53,7 @@ async fn of_concurrent_identical_uploads_exactly_one_succeeds() {
         for answer in answers.iter().filter(|answer| answer.status.as_u16() == 409) {
             answer.refused(409);
         }
-        let remains = app.remains().await;
+        let remains = app.leftovers().await;
         // The bundle and its manifest of each round; refused uploads did not delete anything of accepted ones.
         assert_eq!(remains.rows, [round, 2 * round, 2]);
         let objects = remains.files.keys().filter(|path| path.starts_with("blobs/") && !path.ends_with('/')).count();
@@ -83,7 +83,7 @@ async fn twenty_concurrent_uploads_succeed_with_consecutive_labels() {
     let in_order: Vec<_> =
         history["history"].as_array().unwrap().iter().map(|release| release["label"].as_str().unwrap().to_owned()).collect();
     assert_eq!(in_order, (1..=20).map(|number| format!("v{number}")).collect::<Vec<_>>());
-    assert_eq!(app.remains().await.rows, [20, 40, 2]);
+    assert_eq!(app.leftovers().await.rows, [20, 40, 2]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,7 +99,7 @@ async fn shared_bytes_survive_concurrent_refused_uploads() {
         for deployment in ["Staging", "Production"] {
             assert_eq!(downloads(&app, &ada, deployment).await.last(), Some(&bundle), "{deployment}, round {round}");
         }
-        assert_eq!(app.remains().await.rows, [2 * round, 2 * round, 2]);
+        assert_eq!(app.leftovers().await.rows, [2 * round, 2 * round, 2]);
     }
 }
 
@@ -181,7 +181,7 @@ async fn only_the_first_of_concurrent_rollout_uploads_succeeds() {
         answers.push(upload.await.unwrap());
     }
     assert_eq!(statuses(&answers), [201, 409, 409, 409, 409, 409]);
-    let remains = app.remains().await;
+    let remains = app.leftovers().await;
     assert_eq!(remains.rows, [1, 2, 2]);
     assert_eq!(remains.files.keys().filter(|path| path.starts_with("blobs/") && !path.ends_with('/')).count(), 2, "{:?}", remains.files);
 }

@@ -21,7 +21,7 @@ async fn upload_while(app: &TestApp, client: &Client, meanwhile: impl AsyncFnOnc
     });
     let request = client.request(Method::POST, &below("Staging", "releases")).header("content-type", Multipart::content_type());
     let request = request.body(Body::wrap_stream(chunks));
-    let before = app.remains().await.files;
+    let before = app.leftovers().await.files;
     let asking = tokio::spawn({
         let client = client.clone();
         async move { client.send(request).await }
@@ -30,7 +30,7 @@ async fn upload_while(app: &TestApp, client: &Client, meanwhile: impl AsyncFnOnc
     let (first, rest) = body.split_at(body.len() / 2);
     sender.send(first.to_vec()).unwrap();
     until("half of the upload is on disk", async || {
-        app.remains().await.files.iter().any(|(path, size)| *size > 0 && !before.contains_key(path)).then_some(())
+        app.leftovers().await.files.iter().any(|(path, size)| *size > 0 && !before.contains_key(path)).then_some(())
     })
     .await;
     meanwhile().await;

@@ -314,7 +314,7 @@ async fn identical_bytes_are_stored_once_per_app_and_never_shared_between_apps()
     assert_ne!(urls[0], urls[2]);
     // The bundle and its manifest, in two apps.
     assert_eq!(app.number("SELECT COUNT(*) FROM blobs").await, 4);
-    let files = app.remains().await.files;
+    let files = app.leftovers().await.files;
     assert_eq!(files.iter().filter(|(path, _)| path.starts_with("blobs/") && !path.ends_with('/')).count(), 4, "{files:?}");
 }
 
@@ -324,7 +324,7 @@ async fn a_lost_object_is_stored_again_by_the_next_upload() {
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     ada.upload("demo", "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
-    for path in app.remains().await.files.keys().filter(|path| path.starts_with("blobs/") && !path.ends_with('/')) {
+    for path in app.leftovers().await.files.keys().filter(|path| path.starts_with("blobs/") && !path.ends_with('/')) {
         std::fs::remove_file(app.folder().join(path)).unwrap();
     }
     let package = ada.upload("demo", "Production", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201)["package"].clone();

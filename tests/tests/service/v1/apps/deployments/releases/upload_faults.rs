@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::archive::{Entry, archive, deflated, stored};
-use tests::inside::Remains;
+use tests::inside::Leftovers;
 use tests::multipart::Multipart;
 use tests::raw::{answer, connect};
 use tests::wait::until;
@@ -14,11 +14,11 @@ const PATH: &str = "/v1/apps/demo/deployments/Staging/releases";
 const INFO: &str = r#"{"appVersion":"1.0.0"}"#;
 
 /// A server with an app, and its stored data before the first upload.
-async fn prepared(options: Options) -> (TestApp, Client, Remains) {
+async fn prepared(options: Options) -> (TestApp, Client, Leftovers) {
     let app = TestApp::spawn_with(options).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
-    let before = app.remains().await;
+    let before = app.leftovers().await;
     assert_eq!(before.rows, [0, 0, 2]);
     (app, ada, before)
 }
@@ -74,7 +74,7 @@ async fn every_invalid_member_of_the_package_info_is_named() {
             assert!(!refusal.contains("confidential"), "{refusal}");
         }
     }
-    assert_eq!(app.remains().await, before);
+    assert_eq!(app.leftovers().await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,7 +100,7 @@ async fn a_package_info_that_is_not_a_json_object_is_refused() {
     send_parts(&ada, Multipart::default().file("package", b"script").text("packageInfo", deep)).await.refused(400);
     let long = json!({ "appVersion": "1.0.0", "more": "x".repeat(200_000) }).to_string();
     send_parts(&ada, Multipart::default().file("package", b"script").text("packageInfo", long)).await.refused(413);
-    assert_eq!(app.remains().await, before);
+    assert_eq!(app.leftovers().await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,7 +121,7 @@ async fn missing_and_duplicate_parts_are_named() {
         for name in named {
             assert!(refusal.contains(name), "{name}: {refusal}");
         }
-        assert_eq!(app.remains().await, before, "{named:?}");
+        assert_eq!(app.leftovers().await, before, "{named:?}");
     }
 }
 
@@ -145,7 +145,7 @@ async fn a_body_that_is_not_multipart_is_415_and_a_malformed_one_400() {
     for length in (0..whole.len() - 2).step_by(7).chain(whole.len() - 12..whole.len() - 2) {
         send(&ada, &kind, whole[..length].to_vec()).await.refused(400);
     }
-    assert_eq!(app.remains().await, before);
+    assert_eq!(app.leftovers().await, before);
 }
 
 /// Archives that readers could interpret differently, with the entry to blame.
@@ -219,7 +219,7 @@ async fn every_invalid_archive_is_refused_naming_its_entry_and_leaves_nothing() 
         if let Some(entry) = entry {
             assert!(refusal.contains(entry), "{fault} names {entry}: {refusal}");
         }
-        assert_eq!(app.remains().await, before, "{fault}");
+        assert_eq!(app.leftovers().await, before, "{fault}");
     }
     assert_eq!(ada.upload("demo", "Staging", b"fine", json!({ "appVersion": "1.0.0" })).await.assert(201)["package"]["label"], "v1");
 }
@@ -241,7 +241,7 @@ async fn an_archive_with_too_much_uncompressed_data_is_refused() {
     assert!(refusal.contains("liar.bin"), "{refusal}");
     let many = Bundle::of(&[("a", b"1"), ("b", b"2"), ("c", b"3"), ("d", b"4")]);
     ada.upload("demo", "Staging", &many.0, info.clone()).await.refused(400);
-    assert_eq!(app.remains().await, before);
+    assert_eq!(app.leftovers().await, before);
     ada.upload("demo", "Staging", &Bundle::of(&[("a", b"1"), ("b", b"2"), ("c", b"3")]).0, info).await.assert(201);
 }
 
@@ -258,15 +258,15 @@ async fn an_upload_over_the_limit_is_413_with_or_without_content_length() {
     for size in [limit + 1, limit * 2, 4 << 20] {
         let refusal = send(&ada, &kind, parts(size).end()).await.refused(413);
         assert!(refusal.contains("65536"), "{refusal}");
-        assert_eq!(app.remains().await, before, "{size} announced");
+        assert_eq!(app.leftovers().await, before, "{size} announced");
         let refusal = send(&ada, &kind, chunked(parts(size).end())).await.refused(413);
         assert!(refusal.contains("65536"), "{refusal}");
-        assert_eq!(app.remains().await, before, "{size} unannounced");
+        assert_eq!(app.leftovers().await, before, "{size} unannounced");
     }
     // Unknown parts count, too.
     let body = Multipart::default().text("other", vec![7; limit + 1]).text("packageInfo", INFO).file("package", b"x");
     send_parts(&ada, body).await.refused(413);
-    assert_eq!(app.remains().await, before);
+    assert_eq!(app.leftovers().await, before);
     send(&ada, &kind, parts(limit).end()).await.assert(201);
 }
 
@@ -286,7 +286,7 @@ async fn an_excessive_content_length_is_refused_before_the_body_is_sent() {
         assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
         assert!(answer.contains("\"requestId\":"), "{answer}");
     }
-    assert_eq!(app.remains().await, before);
+    assert_eq!(app.leftovers().await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -307,12 +307,12 @@ async fn a_client_that_disconnects_mid_upload_leaves_nothing() {
         }
         stream.write_all(&body[..body.len() / 2]).await.unwrap();
         let arrived = until("the first half to be on disk", async || {
-            let now = app.remains().await;
+            let now = app.leftovers().await;
             now.files.iter().any(|(path, size)| *size > 1 << 20 && !before.files.contains_key(path)).then_some(now)
         });
         arrived.await;
         drop(stream);
-        until("the partial upload to be deleted", async || (app.remains().await == before).then_some(())).await;
+        until("the partial upload to be deleted", async || (app.leftovers().await == before).then_some(())).await;
     }
     // The server still works.
     assert_eq!(ada.upload("demo", "Staging", b"fine", json!({ "appVersion": "1.0.0" })).await.assert(201)["package"]["label"], "v1");
@@ -337,14 +337,14 @@ async fn a_client_that_disconnects_before_the_response_leaves_a_complete_release
         stream.write_all(&message).await.unwrap();
         // Disconnects at a different moment each time: some at once, some while the upload is being stored.
         if attempt % 2 == 1 {
-            until("the upload to be stored", async || (app.remains().await.rows[1] > 0).then_some(())).await;
+            until("the upload to be stored", async || (app.leftovers().await.rows[1] > 0).then_some(())).await;
         }
         drop(stream);
     }
     let settled = until("no upload to be in progress", async || {
-        let now = app.remains().await;
+        let now = app.leftovers().await;
         let under_way = now.files.keys().any(|path| path.starts_with("blobs/.tmp/") && path != "blobs/.tmp/");
-        (!under_way && orphans(&app).await == 0 && now == app.remains().await).then_some(now)
+        (!under_way && orphans(&app).await == 0 && now == app.leftovers().await).then_some(now)
     });
     let settled = settled.await;
     let objects = settled.files.keys().filter(|path| path.starts_with("blobs/") && !path.ends_with('/')).count();
@@ -374,7 +374,7 @@ async fn an_endless_part_header_is_not_buffered() {
     body.resize(64 << 20, b'a');
     let answer = send(&ada, &Multipart::content_type(), body).await;
     assert!(answer.refused(400).contains("header"), "{answer:?}");
-    assert_eq!(app.remains().await, before);
+    assert_eq!(app.leftovers().await, before);
 
     // A large file after small parts is fine, however fast it arrives.
     let mut bytes = vec![0_u8; 32 << 20];

@@ -13,7 +13,7 @@ async fn an_unfinished_rollout_blocks_new_releases() {
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     ada.upload("demo", "Staging", b"a", json!({ "appVersion": "1.0.0", "rollout": 99 })).await.assert(201);
-    let before = app.remains().await;
+    let before = app.leftovers().await;
     for info in [
         json!({ "appVersion": "1.0.0" }),
         json!({ "appVersion": "9.0.0" }),
@@ -23,7 +23,7 @@ async fn an_unfinished_rollout_blocks_new_releases() {
         let text = refused.refused(409);
         assert!(text.contains("v1") && text.contains("rollout"), "{text}");
         assert_eq!(refused.json().get("code"), None);
-        assert_eq!(app.remains().await, before);
+        assert_eq!(app.leftovers().await, before);
     }
     // The other deployment is unaffected, and disabling unblocks.
     ada.upload("demo", "Production", b"b", json!({ "appVersion": "1.0.0" })).await.assert(201);
@@ -49,19 +49,19 @@ async fn the_same_contents_for_the_same_versions_are_refused() {
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     assert_eq!(try_upload(&ada, "a", json!({ "appVersion": "^1.2.0" })).await, 201);
-    let before = app.remains().await;
+    let before = app.leftovers().await;
     // Equivalent ranges.
     for range in ["^1.2.0", "^1.2", " ^1.2.0 ", ">=1.2.0 <2.0.0-0", "^1.2.x"] {
         let refused = ada.upload("demo", "Staging", b"a", json!({ "appVersion": range })).await;
         let text = refused.refused(409);
         assert!(text.contains("identical"), "{range}: {text}");
-        assert_eq!(app.remains().await, before, "{range}");
+        assert_eq!(app.leftovers().await, before, "{range}");
     }
     // An exact version within the range.
     for version in ["1.2.0", "1.9.9"] {
         assert_eq!(try_upload(&ada, "a", json!({ "appVersion": version })).await, 409, "{version}");
     }
-    assert_eq!(app.remains().await, before);
+    assert_eq!(app.leftovers().await, before);
     // A different range, though it overlaps; the first range again, since devices on 1.3 now get the other; an exact version outside; different
     // contents.
     for (label, content, range) in
@@ -84,11 +84,11 @@ async fn duplicates_are_detected_by_contents_not_by_archive() {
     ada.create_app("demo").await;
     let info = json!({ "appVersion": "1.0.0" });
     ada.upload("demo", "Staging", &Bundle::of(&[("a", b"1"), ("b", b"2")]).0, info.clone()).await.assert(201);
-    let before = app.remains().await;
+    let before = app.leftovers().await;
     // The same files in another order, and with a signature.
     ada.upload("demo", "Staging", &Bundle::of(&[("b", b"2"), ("a", b"1")]).0, info.clone()).await.refused(409);
     ada.upload("demo", "Staging", &Bundle::of(&[("a", b"1"), ("b", b"2"), (".codepushrelease", b"x")]).0, info.clone()).await.refused(409);
-    assert_eq!(app.remains().await, before);
+    assert_eq!(app.leftovers().await, before);
     // In another deployment it is a first release.
     ada.upload("demo", "Production", &Bundle::of(&[("b", b"2"), ("a", b"1")]).0, info).await.assert(201);
 }
@@ -121,11 +121,11 @@ async fn an_upload_requires_its_deployment() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
-    let before = app.remains().await;
+    let before = app.leftovers().await;
     for deployment in ["Absent", "staging", "v1"] {
         ada.upload("demo", deployment, b"a", json!({ "appVersion": "1.0.0" })).await.refused(404);
     }
-    assert_eq!(app.remains().await, before);
+    assert_eq!(app.leftovers().await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,9 +7,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// Accepts connections from 127.0.0.N as if they came from 203.0.113.N.
 #[derive(Debug)]
-pub struct Elsewhere(pub TcpListener);
+pub struct RemoteListener(pub TcpListener);
 
-impl Listener for Elsewhere {
+impl Listener for RemoteListener {
     type Io = TcpStream;
     type Addr = SocketAddr;
 
