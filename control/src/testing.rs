@@ -137,7 +137,7 @@ pub mod counting {
 
 /// Single rounds of jobs, and the runner.
 pub mod jobs {
-    pub use crate::domain::counting::{gone::Round as DeletionRound, versions::round as versions_round};
+    pub use crate::domain::counting::{deletions::Round as DeletionRound, versions::round as versions_round};
     pub use crate::jobs::runner::{Job, JobStatus, Pause, Runner};
     pub use crate::jobs::{
         history::round as history_round, reconcile::Repairs, reconcile::once as reconcile, replay::Location, snapshots::Pusher,

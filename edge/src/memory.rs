@@ -165,7 +165,7 @@ impl<S> Memory<S> {
     }
 
     /// Whether another lookup at control is within the limit; if so, counts it.
-    pub fn may_ask_control(&mut self, now: i64) -> bool {
+    pub fn may_fetch_from_control(&mut self, now: i64) -> bool {
         // Also drops entries in the future: otherwise, setting the clock back would block lookups for that long.
         while self.look_ups.front().is_some_and(|first| !(0..1_000).contains(&(now - first))) {
             self.look_ups.pop_front();
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn lookups_at_control_are_limited_to_twenty_a_second() {
         let mut memory = memory();
-        let allowed = |memory: &mut Memory<_>, now| (0..100).filter(|_| memory.may_ask_control(now)).count();
+        let allowed = |memory: &mut Memory<_>, now| (0..100).filter(|_| memory.may_fetch_from_control(now)).count();
         assert_eq!(allowed(&mut memory, 5_000), 20);
         assert_eq!(allowed(&mut memory, 5_999), 0);
         assert_eq!(allowed(&mut memory, 6_000), 20);

@@ -53,7 +53,7 @@ pub(crate) async fn consume(batch: &Batch, env: &Env, settings: &Settings) -> Re
     let messages = batch.messages();
     if batch.queue() == settings.dead_letter_queue {
         for message in &messages {
-            park(message, env, settings, "exhausted").await?;
+            store_dead_letter(message, env, settings, "exhausted").await?;
         }
         return Ok(());
     }
@@ -62,7 +62,7 @@ pub(crate) async fn consume(batch: &Batch, env: &Env, settings: &Settings) -> Re
         match message.body().as_string().and_then(|text| Some((serde_json::from_slice::<Value>(text.as_bytes()).ok()?, text.len()))) {
             Some((report, length)) => reports.push((message, report, length)),
             // Control would never accept it, nor any batch that contains it.
-            None => park(message, env, settings, "unreadable").await?,
+            None => store_dead_letter(message, env, settings, "unreadable").await?,
         }
     }
     deliver(reports, settings).await
@@ -144,7 +144,7 @@ fn delayed(seconds: u32) -> Result<JsValue, JsValue> {
 }
 
 /// Stores a dead letter in R2 for `updraft-control reports replay`. If that fails too, the message stays in its queue.
-async fn park(message: &Message, env: &Env, settings: &Settings, why: &str) -> Result<(), JsValue> {
+async fn store_dead_letter(message: &Message, env: &Env, settings: &Settings, why: &str) -> Result<(), JsValue> {
     let id = message.id();
     // The day it was sent, so that a retry writes the same object.
     let sent = worker::Date::from(message.timestamp()).as_millis();

@@ -109,7 +109,7 @@ fn settle(settings: &Settings, key: &DeploymentKey, found: Found) -> Result<Rc<S
 }
 
 async fn look_up(env: &Env, settings: &Settings, key: &DeploymentKey) -> Found {
-    match control::within(KV_TIMEOUT, ask_kv(env, key)).await {
+    match control::within(KV_TIMEOUT, fetch_from_kv(env, key)).await {
         Some(Ok(Some(bytes))) => {
             let confirm = |version| MEMORY.with_borrow_mut(|memory| memory.confirm(key.as_str(), version, env::now().as_millis()));
             if let Some(known) = Snapshot::version_in(&bytes).and_then(confirm) {
@@ -125,26 +125,26 @@ async fn look_up(env: &Env, settings: &Settings, key: &DeploymentKey) -> Found {
         Some(Err(error)) => log::event("snapshot.kv_failed", json!({"error": error.to_string()})),
         None => log::event("snapshot.kv_failed", json!({"error": control::no_answer(KV_TIMEOUT)})),
     }
-    if MEMORY.with_borrow_mut(|memory| memory.may_ask_control(env::now().as_millis())) {
-        ask_control(settings, key).await
+    if MEMORY.with_borrow_mut(|memory| memory.may_fetch_from_control(env::now().as_millis())) {
+        fetch_from_control(settings, key).await
     } else {
         Found::TooMany
     }
 }
 
-async fn ask_kv(env: &Env, key: &DeploymentKey) -> Result<Option<Vec<u8>>, worker::Error> {
+async fn fetch_from_kv(env: &Env, key: &DeploymentKey) -> Result<Option<Vec<u8>>, worker::Error> {
     let store = env.kv(env::SNAPSHOTS)?;
     Ok(store.get(&snapshot_key(key)).cache_ttl(KV_CACHE_SECONDS).bytes().await?)
 }
 
 /// Whether control itself answered that the key is unknown. Only that may evict a cached snapshot: a wrong URL, a secret that does not match and a
 /// proxy's page also lead to a 404.
-fn says_unknown(answer: &control::Answer) -> bool {
+fn is_unknown_key(answer: &control::Answer) -> bool {
     let text = |body: &[u8]| serde_json::from_slice::<Value>(body).ok()?.get("error")?.as_str().map(str::to_owned);
     answer.status == 404 && text(&answer.body).as_deref() == Some(UNKNOWN_DEPLOYMENT)
 }
 
-async fn ask_control(settings: &Settings, key: &DeploymentKey) -> Found {
+async fn fetch_from_control(settings: &Settings, key: &DeploymentKey) -> Found {
     let path = format!("/internal/v1/snapshots/{}", key.as_str());
     match control::call(settings, "GET", &path, None, CONTROL_TIMEOUT).await {
         Ok(answer) if answer.status == 200 => match Snapshot::parse(&answer.body) {
@@ -154,7 +154,7 @@ async fn ask_control(settings: &Settings, key: &DeploymentKey) -> Found {
                 Found::Unreachable
             }
         },
-        Ok(answer) if says_unknown(&answer) => Found::Nothing,
+        Ok(answer) if is_unknown_key(&answer) => Found::Nothing,
         Ok(answer) => {
             log::event("snapshot.control_failed", json!({"status": answer.status}));
             Found::Unreachable

@@ -14,8 +14,8 @@ const RANGES: [&str; 5] = ["1.0.0", "^1.2.0", "~2.0.3", ">=3.0.0 <3.5.0 || 3.6.x
 
 /// A deployment's history as the publisher writes it. With `rollout`, every release is in an unfinished rollout, so that none has the short form.
 fn published(count: u32, rollout: Option<u8>) -> String {
-    let made = UnixMillis(1_769_851_800_000);
-    let header = SnapshotHeader { deployment: DeploymentId::v7(made, [1; 10]), app: AppId::v7(made, [2; 10]), version: 1, made };
+    let created = UnixMillis(1_769_851_800_000);
+    let header = SnapshotHeader { deployment: DeploymentId::v7(created, [1; 10]), app: AppId::v7(created, [2; 10]), version: 1, created };
     let hash = |number: u32| Sha256Hex::of(&number.to_le_bytes());
     let releases: Vec<_> = (1..=count)
         .rev()

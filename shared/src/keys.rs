@@ -141,7 +141,7 @@ parsed_text!(Name, text::nfc, |text: &str| text::check(text, 255).and_then(|()| 
 impl Name {
     /// Checks a name that is only looked up, and returns it as given: names stored earlier may have characters that are no longer allowed. A name
     /// that cannot be a path segment is rejected, because no such name was ever stored.
-    pub fn sought(text: &str) -> Result<&str, Invalid> {
+    pub fn for_lookup(text: &str) -> Result<&str, Invalid> {
         check_plain(text, 255).map_err(|()| Invalid::from("must be 1 to 255 characters without control characters"))?;
         check_segment(text)?;
         Ok(text)

@@ -123,7 +123,7 @@ struct Scan<'s> {
 #[derive(Clone, Copy)]
 enum Current<'r> {
     /// By its label. If the device sends one, the hash is ignored.
-    Labelled(Label),
+    Labeled(Label),
     /// By the hash of the running package.
     Running(&'r str),
     /// The device is on no release: it is a new installation, or sent an invalid label.
@@ -144,7 +144,7 @@ impl<'s, 'r> Scanner<'s, 'r> {
     fn new(snapshot: &'s Snapshot, request: &'r CheckRequest) -> Self {
         let package_hash = given(request.package_hash.as_ref());
         let current = match (given(request.label.as_ref()), package_hash) {
-            (Some(label), _) => Label::try_from(label).map_or(Current::None, Current::Labelled),
+            (Some(label), _) => Label::try_from(label).map_or(Current::None, Current::Labeled),
             (None, Some(package_hash)) => Current::Running(package_hash),
             (None, None) => Current::None,
         };
@@ -225,7 +225,7 @@ impl<'s, 'r> Scanner<'s, 'r> {
     /// Whether this is the release that the device is on.
     fn is_current(&self, release: &Release) -> bool {
         match self.current {
-            Current::Labelled(label) => label == release.label,
+            Current::Labeled(label) => label == release.label,
             Current::Running(package_hash) => package_hash == release.package_hash.as_str(),
             Current::None => false,
         }

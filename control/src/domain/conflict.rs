@@ -159,7 +159,7 @@ messages! {
         /// It expired.
         Expired = "it has expired",
         /// The account's password changed, or the session that approved it was revoked.
-        Cancelled = "a new password or a revoked session cancelled it",
+        Cancelled = "a new password or a revoked session canceled it",
         /// Its code came with a wrong proof, or was used twice.
         Ended = "it has ended",
     }

@@ -39,7 +39,7 @@ impl FromStr for Email {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        normalised(text).map(Self)
+        normalized(text).map(Self)
     }
 }
 
@@ -57,7 +57,7 @@ impl From<Email> for String {
     }
 }
 
-fn normalised(text: &str) -> Result<String, Invalid> {
+fn normalized(text: &str) -> Result<String, Invalid> {
     let email = text.trim().to_lowercase();
     let plain = |character: char| !character.is_whitespace() && !character.is_control();
     let parts = email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
@@ -76,8 +76,8 @@ fn normalised(text: &str) -> Result<String, Invalid> {
 }
 
 /// The address for a path or a name. Text that is not an address matches nobody.
-pub fn sought(text: &str) -> String {
-    normalised(text).unwrap_or_else(|_| text.trim().to_lowercase())
+pub fn for_lookup(text: &str) -> String {
+    normalized(text).unwrap_or_else(|_| text.trim().to_lowercase())
 }
 
 /// How an earlier version may have stored this address: domain in Unicode, or else decomposed, as some systems type it. Usually the same as now.

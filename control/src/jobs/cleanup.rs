@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::runner::{Job, Pause};
 use crate::domain::context::Context;
-use crate::domain::counting::{gone, service as counting};
+use crate::domain::counting::{deletions, service as counting};
 use crate::domain::credentials::{access_keys, device_cookies};
 use crate::domain::encryption::check;
 use crate::domain::error::Result;
@@ -43,13 +43,13 @@ const EXPIRIES: [&Expiry; 10] = [
 #[derive(Debug)]
 pub struct Cleanup {
     context: Arc<Context>,
-    gone: gone::Round,
+    deletions: deletions::Round,
 }
 
 impl Cleanup {
     /// Creates the job.
     pub fn new(context: Arc<Context>) -> Self {
-        Self { context, gone: gone::Round::default() }
+        Self { context, deletions: deletions::Round::default() }
     }
 }
 
@@ -59,19 +59,19 @@ impl Job for Cleanup {
     async fn round(&mut self) -> Result<Pause> {
         // A failure of one does not prevent the other.
         let noted = check::note(&self.context.db, &self.context.settings.encryption_keys).await;
-        while round(&self.context, &mut self.gone).await? {}
+        while round(&self.context, &mut self.deletions).await? {}
         noted?;
         Ok(Pause::For(EVERY))
     }
 }
 
 /// Runs one round. Returns whether there may be more to do.
-async fn round(app: &Context, gone: &mut gone::Round) -> Result<bool> {
+async fn round(app: &Context, deletions: &mut deletions::Round) -> Result<bool> {
     let mut is_full = adoption::adopt(&app.db, app.now()).await?;
     for expiry in EXPIRIES {
         is_full |= expiry.step(&app.db, app.now()).await?;
     }
-    gone.step(&app.db).await?;
+    deletions.step(&app.db).await?;
     is_full |= counting::purge(&app.db, app.now()).await?;
     is_full |= size::measure(app).await?;
     Ok(is_full)

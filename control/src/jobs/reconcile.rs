@@ -73,7 +73,7 @@ impl Job for Reconcile {
         let now = self.pusher.app.now();
         // A clock that was set back must not delay the next comparison.
         let is_due = now >= self.next || self.next > now.plus_millis(PERIOD);
-        if !is_due || self.pusher.is_silent() {
+        if !is_due || self.pusher.is_paused() {
             return Ok(Pause::Idle(TICK));
         }
         // A comparison lists all of KV, so a failed one is retried later than other jobs' rounds.
@@ -101,7 +101,7 @@ pub async fn once(pusher: &Pusher) -> Result<Repairs, ReconcileError> {
     loop {
         let page = pusher.kv.list(cursor.as_deref()).await.inspect_err(|error| {
             if let ListError::RateLimited(wait) = error {
-                pusher.keep_silent(*wait);
+                pusher.pause_for(*wait);
             }
         })?;
         for (name, seen) in page.keys {

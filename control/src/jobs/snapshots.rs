@@ -107,7 +107,7 @@ impl Pusher {
 
     /// Claims due rows, pushes one batch, and settles the rows. Returns how many rows it claimed; 0 also while KV asked for no requests.
     pub async fn push_due(&self) -> Result<usize> {
-        if self.is_silent() {
+        if self.is_paused() {
             return Ok(0);
         }
         let leases = self.queue.claim(BATCH, LEASE).await?;
@@ -163,7 +163,7 @@ impl Pusher {
             WriteOutcome::Written { refused } if refused.is_empty() => tracing::debug!(keys = bulk.len(), "snapshots pushed to KV"),
             WriteOutcome::Written { refused } => tracing::warn!(keys = bulk.len(), refused = refused.len(), "KV refused some snapshots"),
             WriteOutcome::RateLimited(wait) => {
-                pause = self.keep_silent(*wait);
+                pause = self.pause_for(*wait);
                 tracing::warn!(keys = bulk.len(), seconds = wait.as_secs(), "KV rate limit reached");
             }
             WriteOutcome::Refused(reason) => tracing::warn!(keys = bulk.len(), reason, "KV refused snapshots"),
@@ -197,13 +197,13 @@ impl Pusher {
     }
 
     /// Whether KV asked for no requests at this time. A clock that was set back does not extend it.
-    pub(crate) fn is_silent(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         let left = self.silent_until.load(Ordering::Relaxed) - self.app.now().as_millis();
         (1..=millis(kv::MAX_RETRY_AFTER)).contains(&left)
     }
 
     /// Stops all KV requests of this process for this long. Returns it in milliseconds.
-    pub(crate) fn keep_silent(&self, wait: Duration) -> i64 {
+    pub(crate) fn pause_for(&self, wait: Duration) -> i64 {
         let wait = millis(wait);
         self.silent_until.fetch_max(self.app.now().plus_millis(wait).as_millis(), Ordering::Relaxed);
         wait

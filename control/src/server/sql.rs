@@ -22,7 +22,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("cli_login", cli_login::repo::SQL),
         ("counting", counting::repo::SQL),
         ("counting/counters", counters::repo::SQL),
-        ("counting/gone", counting::gone::SQL),
+        ("counting/deletions", counting::deletions::SQL),
         ("counting/history", history::repo::SQL),
         ("counting/versions", counting::versions::SQL),
         ("credentials/access_keys", access_keys::repo::SQL),

@@ -134,7 +134,7 @@ pub enum CliTokenError {
     AuthorizationPending,
     /// Polled too fast: wait five seconds longer between polls from now on.
     SlowDown,
-    /// The authorization was denied or cancelled, or the session that approved it has ended.
+    /// The authorization was denied or canceled, or the session that approved it has ended.
     AccessDenied,
     /// The authorization or its code has expired.
     ExpiredToken,
@@ -205,7 +205,7 @@ pub enum CliStatus {
     Consumed,
     /// Denied.
     Denied,
-    /// Expired or cancelled.
+    /// Expired or canceled.
     Expired,
 }
 

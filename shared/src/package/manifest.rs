@@ -18,7 +18,7 @@ impl Manifest {
     /// Adds a file under its normalized name. Returns false for directories and for what macOS adds to archives (`__MACOSX/…`, `.DS_Store`): clients
     /// never see those, so they could not verify a hash over them.
     pub fn insert(&mut self, name: &str, hash: Sha256Hex) -> bool {
-        let name = normalise_name(name);
+        let name = normalize_name(name);
         let is_ignored = name.ends_with('/') || name.starts_with("__MACOSX/") || is_file(&name, ".DS_Store");
         if !is_ignored {
             self.0.insert(name, hash);
@@ -64,7 +64,7 @@ impl Manifest {
 }
 
 /// A file name as clients build it: `\` becomes `/`.
-pub fn normalise_name(name: &str) -> String {
+pub fn normalize_name(name: &str) -> String {
     name.replace('\\', "/")
 }
 

@@ -5,4 +5,4 @@
 mod hash;
 pub mod manifest;
 
-pub use manifest::{Manifest, normalise_name};
+pub use manifest::{Manifest, normalize_name};

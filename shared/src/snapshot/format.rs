@@ -32,7 +32,7 @@ struct Document<'t> {
     version: i64,
     /// The time of creation.
     #[serde(rename = "t")]
-    made: UnixMillis,
+    created: UnixMillis,
     /// Whether the deployment was deleted.
     #[serde(rename = "x", default, skip_serializing_if = "is_false")]
     is_tombstone: bool,
@@ -181,7 +181,7 @@ fn empty(header: &SnapshotHeader) -> Document<'_> {
         deployment: Cow::Borrowed(header.deployment.as_str()),
         app: Cow::Borrowed(header.app.as_str()),
         version: header.version,
-        made: header.made,
+        created: header.created,
         is_tombstone: false,
         ranges: Vec::new(),
         releases: Vec::new(),
@@ -224,7 +224,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Snapshot, Invalid> {
         deployment: DeploymentId::try_from(&*document.deployment)?,
         app: AppId::try_from(&*document.app)?,
         version: document.version,
-        made: document.made,
+        created: document.created,
     };
     let mut ranges = document.ranges.iter().map(|text| Range::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let mut releases = document.releases.into_iter().map(|entry| release(entry, ranges.len())).collect::<Result<Vec<_>, _>>()?;

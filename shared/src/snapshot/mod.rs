@@ -62,7 +62,7 @@ pub struct SnapshotHeader {
     /// Increases with every snapshot of a deployment key; a lower version never replaces a higher one.
     pub version: i64,
     /// When it was created.
-    pub made: UnixMillis,
+    pub created: UnixMillis,
 }
 
 /// A parsed snapshot, ready for [`crate::select`].
@@ -154,8 +154,8 @@ impl Snapshot {
     }
 
     /// When it was created.
-    pub fn made(&self) -> UnixMillis {
-        self.header.made
+    pub fn created(&self) -> UnixMillis {
+        self.header.created
     }
 
     /// Whether the deployment was deleted.

@@ -11,10 +11,10 @@ use std::cmp::Ordering;
 /// Node checks only the highest and the lowest condition of each alternative. So an odd range (one that nothing satisfies, or one open above that
 /// also lists an exact version) gives an odd answer. Clients depend on these answers, so they are kept.
 pub fn gtr(version: &Version, range: &Range) -> bool {
-    !range.satisfies(version) && range.sets().iter().all(|set| lies_above(version, set))
+    !range.satisfies(version) && range.sets().iter().all(|set| is_above(version, set))
 }
 
-fn lies_above(version: &Version, set: &[Comparator]) -> bool {
+fn is_above(version: &Version, set: &[Comparator]) -> bool {
     // An alternative without conditions counts as `>=0.0.0`, and nothing is above that.
     let Some(first) = set.first() else { return false };
     let (mut high, mut low) = (first, first);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use shared::Invalid;
 use shared::hash::Sha256Hex;
-use shared::package::{Manifest, normalise_name};
+use shared::package::{Manifest, normalize_name};
 
 fn manifest(files: &[(&str, &str)]) -> Manifest {
     let mut manifest = Manifest::new();
@@ -90,7 +90,7 @@ fn the_manifest_excludes_files_that_clients_never_see() {
     }
     assert_eq!(manifest.len(), 5);
     assert!(manifest.get("a/b").is_some());
-    assert_eq!(normalise_name("a\\b\\c"), "a/b/c");
+    assert_eq!(normalize_name("a\\b\\c"), "a/b/c");
 }
 
 #[test]

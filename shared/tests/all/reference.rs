@@ -120,8 +120,8 @@ fn bucket(identifier: &str) -> i64 {
 }
 
 pub(crate) fn header() -> SnapshotHeader {
-    let made = UnixMillis(1_769_851_800_000);
-    SnapshotHeader { deployment: DeploymentId::v7(made, [1; 10]), app: AppId::v7(made, [2; 10]), version: 5, made }
+    let created = UnixMillis(1_769_851_800_000);
+    SnapshotHeader { deployment: DeploymentId::v7(created, [1; 10]), app: AppId::v7(created, [2; 10]), version: 5, created }
 }
 
 /// The snapshot of a history, as parsed by the edge.

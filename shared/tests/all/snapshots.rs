@@ -16,7 +16,7 @@ fn the_header_is_kept() {
     let header = header();
     assert_eq!(snapshot.deployment(), &header.deployment);
     assert_eq!(snapshot.app(), &header.app);
-    assert_eq!((snapshot.version(), snapshot.made()), (header.version, header.made));
+    assert_eq!((snapshot.version(), snapshot.created()), (header.version, header.created));
     assert_eq!(Snapshot::version_in(publish(&[release(1, "1.0.0")]).as_bytes()), Some(header.version));
     assert_eq!(Snapshot::version_in(b"{}"), None);
     assert!(!snapshot.is_tombstone());

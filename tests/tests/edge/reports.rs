@@ -125,7 +125,7 @@ async fn a_permanently_rejected_report_does_not_block_others_in_its_batch() {
     let (key, _) = owner.create_app("app").await;
     // The edge has a snapshot of a deployment that the control plane does not know, as for one that was deleted a moment ago.
     let now = UnixMillis(1_700_000_000_000);
-    let header = SnapshotHeader { deployment: DeploymentId::v7(now, [1; 10]), app: AppId::v7(now, [2; 10]), version: 1, made: now };
+    let header = SnapshotHeader { deployment: DeploymentId::v7(now, [1; 10]), app: AppId::v7(now, [2; 10]), version: 1, created: now };
     let stray = "unknown-to-control-0123456789";
     app.edge.put_kv(stray, &Snapshot::publish(&header, &[]).unwrap()).await;
 

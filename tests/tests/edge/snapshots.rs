@@ -13,7 +13,7 @@ fn check(key: &str) -> String {
 
 fn header(version: i64) -> SnapshotHeader {
     let now = UnixMillis(1_700_000_000_000);
-    SnapshotHeader { deployment: DeploymentId::v7(now, [1; 10]), app: AppId::v7(now, [2; 10]), version, made: now }
+    SnapshotHeader { deployment: DeploymentId::v7(now, [1; 10]), app: AppId::v7(now, [2; 10]), version, created: now }
 }
 
 #[tokio::test(flavor = "multi_thread")]

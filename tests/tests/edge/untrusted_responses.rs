@@ -31,7 +31,7 @@ fn report(key: &str) -> Value {
 
 fn empty_snapshot() -> String {
     let now = UnixMillis(1_700_000_000_000);
-    let header = SnapshotHeader { deployment: DeploymentId::v7(now, [1; 10]), app: AppId::v7(now, [2; 10]), version: 1, made: now };
+    let header = SnapshotHeader { deployment: DeploymentId::v7(now, [1; 10]), app: AppId::v7(now, [2; 10]), version: 1, created: now };
     Snapshot::publish(&header, &[]).unwrap()
 }
 

@@ -177,8 +177,8 @@ fn hash(number: u32) -> Sha256Hex {
 
 /// The JSON of a deployment's snapshot as the publisher writes it.
 fn snapshot() -> Result<String, Failure> {
-    let made = UnixMillis(1_769_851_800_000);
-    let header = SnapshotHeader { deployment: DeploymentId::v7(made, [1; 10]), app: AppId::v7(made, [2; 10]), version: 1, made };
+    let created = UnixMillis(1_769_851_800_000);
+    let header = SnapshotHeader { deployment: DeploymentId::v7(created, [1; 10]), app: AppId::v7(created, [2; 10]), version: 1, created };
     let releases: Vec<HistoryRelease> = (1..=RELEASES)
         .rev()
         .zip(RANGES.into_iter().cycle())

@@ -73,7 +73,7 @@ pub struct ResolvedRow {
 
 /// The app that `name` refers to for the account: a bare name, or `ownerEmail:appName`.
 pub async fn resolve(tx: &mut ReadTx, account: &AccountId, name: &str) -> sqlx::Result<Option<ResolvedRow>> {
-    let (owner, name) = name.split_once(':').map_or((None, name), |(owner, name)| (Some(email::sought(owner)), name));
+    let (owner, name) = name.split_once(':').map_or((None, name), |(owner, name)| (Some(email::for_lookup(owner)), name));
     let normal = nfc(name);
     let Some(owner) = owner else {
         return on!(tx, |conn| sqlx::query_as(BARE).bind(account).bind(name).bind(normal.as_ref()).fetch_optional(conn).await);

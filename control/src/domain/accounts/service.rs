@@ -31,7 +31,7 @@ pub struct NewAccount<'a> {
 }
 
 /// The form in which an account's email is stored and compared.
-pub fn normalise_email(email: &str) -> Result<String> {
+pub fn normalize_email(email: &str) -> Result<String> {
     email.parse::<Email>().map(String::from).map_err(|fault| Error::invalid("email", fault))
 }
 

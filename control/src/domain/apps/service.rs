@@ -92,7 +92,7 @@ pub async fn rename(app: &Context, grant: &AppGrant<ManageApp>, name: &Name) -> 
 }
 
 /// Deletes the app with its deployments and releases. Device rows and counts are unbounded, so they are deleted later in steps
-/// ([`crate::domain::counting::gone`]). Blobs stay until unused ones are cleaned up. Errors: those of [`fresh::require`].
+/// ([`crate::domain::counting::deletions`]). Blobs stay until unused ones are cleaned up. Errors: those of [`fresh::require`].
 pub async fn delete(app: &Context, grant: &AppGrant<OwnApp>, proof: Result<Option<Proof>>) -> Result<()> {
     fresh::require(app, grant.caller(), proof).await?;
     let mut change = grant.begin(app).await?;

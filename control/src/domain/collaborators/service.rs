@@ -113,7 +113,7 @@ pub async fn remove(app: &Context, grant: &AppGrant<LeaveApp>, email: &str) -> R
     let mut change = grant.begin(app).await?;
     let tx = &mut change;
     let row = grant.lock(tx).await?;
-    let is_oneself = email == addresses::sought(grant.email());
+    let is_oneself = email == addresses::for_lookup(grant.email());
     // The sender of an unaccepted transfer may take it back, whatever role the receiver has given them.
     let is_sender = row.namespace_id == *grant.account();
     if !is_oneself && !is_sender {

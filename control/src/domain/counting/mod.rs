@@ -6,8 +6,8 @@
 
 pub mod buckets;
 pub mod counters;
+pub mod deletions;
 pub mod flags;
-pub mod gone;
 pub mod history;
 pub mod repo;
 pub mod rules;

@@ -24,7 +24,7 @@ use shared::limit::{Rate, network, site, wide_network};
 use shared::time::UnixMillis;
 
 use crate::domain::context::Context;
-use crate::domain::email::sought;
+use crate::domain::email::for_lookup;
 use crate::domain::error::{Error, RateLimit, Result};
 use crate::infra::db::{ReadTx, WriteTx};
 
@@ -116,12 +116,12 @@ impl Subject {
     /// An email address, with or without an account. It is normalized first: an earlier version may have stored it in another form. Only the hash is
     /// kept.
     pub fn email(email: &str) -> Self {
-        Self(Sha256Hex::of(sought(email).as_bytes()).to_string())
+        Self(Sha256Hex::of(for_lookup(email).as_bytes()).to_string())
     }
 
     /// An email address together with the network of `from`. Only the hash of both is kept.
     pub fn email_from(email: &str, from: IpAddr) -> Self {
-        Self(Sha256Hex::of(format!("{}\n{}", sought(email), wide_network(from)).as_bytes()).to_string())
+        Self(Sha256Hex::of(format!("{}\n{}", for_lookup(email), wide_network(from)).as_bytes()).to_string())
     }
 
     /// A browser, by the hash of its device cookie.

@@ -29,7 +29,7 @@ pub async fn rename(app: &Context, grant: &AppGrant<ManageDeployments>, called: 
     Ok((Deployment::of(grant, row), newest))
 }
 
-/// Deletes a deployment with its releases. Its key stays the owner's. Its counts are deleted later, in steps ([`crate::domain::counting::gone`]). Blobs stay
+/// Deletes a deployment with its releases. Its key stays the owner's. Its counts are deleted later, in steps ([`crate::domain::counting::deletions`]). Blobs stay
 /// until unused ones are cleaned up. Errors: 404.
 pub async fn delete(app: &Context, grant: &AppGrant<ManageDeployments>, called: &str) -> Result<()> {
     let mut change = grant.begin(app).await?;

@@ -52,8 +52,8 @@ impl KeyRow {
     }
 
     /// The header of its snapshot.
-    pub fn header(&self, made: UnixMillis) -> SnapshotHeader {
-        SnapshotHeader { deployment: self.last_deployment_id.clone(), app: self.app_id.clone(), version: self.snapshot_version, made }
+    pub fn header(&self, created: UnixMillis) -> SnapshotHeader {
+        SnapshotHeader { deployment: self.last_deployment_id.clone(), app: self.app_id.clone(), version: self.snapshot_version, created }
     }
 }
 

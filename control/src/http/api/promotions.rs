@@ -55,7 +55,7 @@ pub async fn promote_release(
 
 fn read(from: String, new: NewPromotion) -> Result<Promotion, FieldErrors> {
     let mut errors = FieldErrors::default();
-    let to = errors.take("destination", new.destination.required().and_then(|name| Name::sought(&name).map(str::to_owned)));
+    let to = errors.take("destination", new.destination.required().and_then(|name| Name::for_lookup(&name).map(str::to_owned)));
     let label = errors.take("label", new.label.parse_optional());
     let overrides = package_info::of_promotion(new.package_info, &mut errors);
     match (to, label) {

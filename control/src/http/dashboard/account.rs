@@ -89,7 +89,7 @@ pub(super) async fn rename(State(app): State<AppState>, frame: Frame, session: D
         None => Err(Error::invalid("name", "is required")),
     };
     match changed {
-        Ok(()) => frame.redirect_saying("/account", &Flash::good("Your name was updated.")),
+        Ok(()) => frame.redirect_with_flash("/account", &Flash::good("Your name was updated.")),
         Err(error) => {
             let form = name_form(sent.text("name")).refuse(error)?;
             account_page(&app, &frame, &session, Some(&form)).await
@@ -115,7 +115,7 @@ fn refuse(step_up: &mut StepUp, mut form: Form, sent: &Fields, error: Error, pas
     for field in form.fields.iter_mut().filter(|field| field.name == password) {
         field.error = Some("The password is incorrect.".to_owned());
     }
-    Ok(form.refuse_saying(StatusCode::UNAUTHORIZED, "No changes were made."))
+    Ok(form.refuse_with_text(StatusCode::UNAUTHORIZED, "No changes were made."))
 }
 
 pub(super) async fn show_password(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
@@ -140,7 +140,7 @@ pub(super) async fn change_password(
     match changed {
         Ok(()) => {
             let text = "Your password was changed. Your other sessions and authorized devices were signed out. Keys still work.";
-            frame.redirect_saying("/account", &Flash::good(text))
+            frame.redirect_with_flash("/account", &Flash::good(text))
         }
         Err(error) => {
             let mut step_up = StepUp::of(&app, &session).await?;
@@ -170,7 +170,7 @@ pub(super) async fn delete(State(app): State<AppState>, frame: Frame, session: D
         Err(error) => Err(Error::invalid("password", error)),
     };
     match deleted {
-        Ok(()) => session::end(&frame, frame.redirect_saying("/sign-in?again", &Flash::good("Your account was deleted."))?),
+        Ok(()) => session::end(&frame, frame.redirect_with_flash("/sign-in?again", &Flash::good("Your account was deleted."))?),
         Err(error) => {
             let mut step_up = StepUp::of(&app, &session).await?;
             let form = refuse(&mut step_up, deletion_form(), &sent, error, "password")?;

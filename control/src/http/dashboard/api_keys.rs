@@ -226,7 +226,7 @@ pub(super) async fn create(
         Err(Error::Conflict(_)) => {
             let text =
                 "You submitted this form already, and its key is in the list. A key is shown only once: if you did not copy it, revoke it.";
-            frame.redirect_saying("/keys", &Flash::good(text))
+            frame.redirect_with_flash("/keys", &Flash::good(text))
         }
         Err(error) => {
             let form = refuse(&sent, error, app.now())?;
@@ -285,7 +285,7 @@ pub(super) async fn edit(
     let key = find(&app, &session, &id).await?;
     let choices = sent_choices(&sent);
     match update(&app, &session, &id, &sent, &choices).await {
-        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The API key {} was updated.", isolate(&key.name)))),
+        Ok(key) => frame.redirect_with_flash("/keys", &Flash::good(format!("The API key {} was updated.", isolate(&key.name)))),
         Err(error) => {
             let form = refuse(&sent, error, app.now())?;
             let page = frame.path(&page_of(&id));
@@ -317,5 +317,5 @@ pub(super) async fn show_revocation(
 pub(super) async fn revoke(State(app): State<AppState>, frame: Frame, session: DashboardSession, KeyPath(id): KeyPath) -> Result<Response> {
     let key = find(&app, &session, &id).await?;
     service::revoke(&app, &session, &id).await?;
-    frame.redirect_saying("/keys", &Flash::good(format!("The API key {} was revoked.", isolate(&key.name))))
+    frame.redirect_with_flash("/keys", &Flash::good(format!("The API key {} was revoked.", isolate(&key.name))))
 }

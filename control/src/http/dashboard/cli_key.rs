@@ -37,7 +37,7 @@ struct KeyPage<'p> {
 
 /// Not `Debug`: it contains the raw key.
 #[derive(Template)]
-#[template(path = "dashboard/cli_key_made.html")]
+#[template(path = "dashboard/cli_key_created.html")]
 struct KeyCreated<'p> {
     frame: &'p Frame,
     name: &'p str,

@@ -196,7 +196,7 @@ impl Form {
 
     /// Refuses the form in the page's own words.
     #[must_use]
-    pub fn refuse_saying(mut self, status: StatusCode, text: impl Into<String>) -> Self {
+    pub fn refuse_with_text(mut self, status: StatusCode, text: impl Into<String>) -> Self {
         self.status = status;
         self.refusal = Some(text.into());
         self.place_focus();
@@ -209,7 +209,7 @@ impl Form {
         for field in &mut self.fields {
             field.error = Some(fault.to_owned());
         }
-        self.refuse_saying(status, text)
+        self.refuse_with_text(status, text)
     }
 
     /// Renders the page, with the status of the refusal.

@@ -96,7 +96,7 @@ impl Frame {
     }
 
     /// Redirects to a page that shows a flash message.
-    pub fn redirect_saying(&self, page: &str, flash: &Flash) -> Result<Response> {
+    pub fn redirect_with_flash(&self, page: &str, flash: &Flash) -> Result<Response> {
         let cookie = flash.set(&self.0.app, &self.0.site)?;
         Ok(session::with_cookies(self.redirect(page)?, [cookie]))
     }
@@ -109,7 +109,7 @@ impl Frame {
     }
 
     /// Adds a flash message, which the page that this response leads to shows.
-    pub fn saying(&self, response: Response, flash: &Flash) -> Result<Response> {
+    pub fn with_flash(&self, response: Response, flash: &Flash) -> Result<Response> {
         Ok(session::with_cookies(response, [flash.set(&self.0.app, &self.0.site)?]))
     }
 }

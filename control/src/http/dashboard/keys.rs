@@ -79,7 +79,7 @@ struct Edit<'p> {
 
 /// A key that was just created. Not `Debug`: it contains the raw key.
 #[derive(Template)]
-#[template(path = "dashboard/key_made.html")]
+#[template(path = "dashboard/key_created.html")]
 pub(super) struct Created<'p> {
     pub(super) frame: &'p Frame,
     pub(super) name: &'p str,
@@ -194,7 +194,7 @@ pub(super) async fn edit(
 ) -> Result<Response> {
     let key = find(&app, &session, &name).await?;
     match update(&app, &session, &name, &sent).await {
-        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The key {} was updated.", isolate(&key.friendly_name)))),
+        Ok(key) => frame.redirect_with_flash("/keys", &Flash::good(format!("The key {} was updated.", isolate(&key.friendly_name)))),
         Err(error) => {
             let form = refuse(&sent, error, app.now())?;
             let (expires, shown_day) = (Some(RelativeTime::of(key.expires, frame.now())), sent.text(SHOWN_DAY));
@@ -230,5 +230,5 @@ pub(super) async fn delete(
 ) -> Result<Response> {
     find(&app, &session, &name).await?;
     service::remove(&app, &caller, &name).await?;
-    frame.redirect_saying("/keys", &Flash::good(format!("The key {} was deleted.", isolate(&name))))
+    frame.redirect_with_flash("/keys", &Flash::good(format!("The key {} was deleted.", isolate(&name))))
 }

@@ -61,7 +61,7 @@ pub(super) async fn forget(State(app): State<AppState>, frame: Frame, from: Clie
         Ok(()) => {
             let text = "If this address has an account, we sent an email. Open its link to choose a new password.";
             let response = frame.redirect_to(&frame.site().with_next("/sign-in?again", next.as_deref()))?;
-            frame.saying(response, &Flash::good(text))
+            frame.with_flash(response, &Flash::good(text))
         }
         Err(error) => {
             let has_challenge = has_challenge(&frame, &sent, Some(&error));

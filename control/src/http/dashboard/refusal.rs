@@ -50,7 +50,7 @@ pub(super) fn as_page(frame: &Frame, mut answer: Response, sent: Option<&Fields>
 /// Redirects to the sign-in page, and afterwards to the requested page or to the form's page: the form itself is not sent again.
 fn sign_in(frame: &Frame, sent: Option<&Fields>) -> Result<Response> {
     if frame.is_at("/sign-out") {
-        return frame.redirect_saying("/sign-in", &Flash::good("You are signed out."));
+        return frame.redirect_with_flash("/sign-in", &Flash::good("You are signed out."));
     }
     let next = match sent {
         None => frame.site().next(frame.here()).map(str::to_owned),
@@ -61,7 +61,7 @@ fn sign_in(frame: &Frame, sent: Option<&Fields>) -> Result<Response> {
     if sent.is_none() {
         return Ok(response);
     }
-    frame.saying(response, &Flash::bad("You were signed out. Sign in and try again."))
+    frame.with_flash(response, &Flash::bad("You were signed out. Sign in and try again."))
 }
 
 /// The last path segments of pages that only take forms and cannot be opened.

@@ -101,7 +101,7 @@ impl Pending {
 /// Redirects back to the first step.
 fn expired(frame: &Frame, next: Option<&str>) -> Result<Response> {
     let response = frame.redirect_to(&frame.site().with_next("/sign-in", next))?;
-    let response = frame.saying(response, &Flash::bad("This sign-in expired or had too many failed attempts. Sign in again."))?;
+    let response = frame.with_flash(response, &Flash::bad("This sign-in expired or had too many failed attempts. Sign in again."))?;
     Ok(session::with_cookies(response, [Cookie::Pending.end(frame.site())?]))
 }
 
@@ -193,7 +193,7 @@ pub(super) async fn submit_recovery(
         Ok((logged_in, remaining)) => {
             let response = session::begin(&app, &frame, browser, &logged_in, next.as_deref()).await?;
             let codes = if remaining == 1 { "1 recovery code".to_owned() } else { format!("{remaining} recovery codes") };
-            frame.saying(
+            frame.with_flash(
                 response,
                 &Flash::good(format!(
                     "You are signed in. You have {codes} left. To create new ones, you need your passkey or authenticator app."

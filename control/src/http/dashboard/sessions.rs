@@ -78,10 +78,10 @@ pub(super) async fn revoke(
     let found = service::list(&app, &session).await?;
     let found = credential.ok().and_then(|CredentialPath(id)| found.into_iter().find(|found| found.id == id));
     // It was revoked meanwhile, which is what the user wanted.
-    let Some(found) = found else { return frame.redirect_saying("/sessions", &Flash::good("It was already signed out.")) };
+    let Some(found) = found else { return frame.redirect_with_flash("/sessions", &Flash::good("It was already signed out.")) };
     if found.id == *session.credential() {
         service::end_current(&app, &session).await?;
-        return session::end(&frame, frame.redirect_saying("/sign-in", &Flash::good("You are signed out."))?);
+        return session::end(&frame, frame.redirect_with_flash("/sign-in", &Flash::good("You are signed out."))?);
     }
     let (revoked, text) = if found.kind().is_cli() {
         (authorized_devices::remove(&app, &session, &found.id).await, format!("{} was signed out.", isolate(&found.device().label())))
@@ -89,8 +89,8 @@ pub(super) async fn revoke(
         (access_keys::remove(&app, &caller, &found.friendly_name).await, "The session was revoked.".to_owned())
     };
     match revoked {
-        Ok(()) => frame.redirect_saying("/sessions", &Flash::good(text)),
-        Err(Error::NotFound(_)) => frame.redirect_saying("/sessions", &Flash::good("It was already signed out.")),
+        Ok(()) => frame.redirect_with_flash("/sessions", &Flash::good(text)),
+        Err(Error::NotFound(_)) => frame.redirect_with_flash("/sessions", &Flash::good("It was already signed out.")),
         Err(error) => Err(error),
     }
 }
@@ -101,5 +101,5 @@ pub(super) async fn revoke_others(State(app): State<AppState>, frame: Frame, ses
         1 => "1 other session was revoked.".to_owned(),
         revoked => format!("{revoked} other sessions were revoked."),
     };
-    frame.redirect_saying("/sessions", &Flash::good(text))
+    frame.redirect_with_flash("/sessions", &Flash::good(text))
 }

@@ -15,7 +15,7 @@ use crate::domain::access::collaborators::{self as repo, SharedRow};
 use crate::domain::access::grant::{AcceptApp, LeaveApp};
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::collaborators::{acceptance, service};
-use crate::domain::email::sought;
+use crate::domain::email::for_lookup;
 use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
 use crate::infra::db::ReadTx;
@@ -85,7 +85,7 @@ fn page(frame: &Frame, row: &SharedRow, form: &Form) -> Result<Response> {
 }
 
 fn already_accepted(frame: &Frame) -> Result<Response> {
-    frame.redirect_saying("/account", &Flash::good("You already accepted this app."))
+    frame.redirect_with_flash("/account", &Flash::good("You already accepted this app."))
 }
 
 pub(super) async fn show_acceptance(
@@ -111,7 +111,7 @@ pub(super) async fn accept(
     // The page asked about another role: the app was transferred meanwhile, which counts against quotas, or the transfer was withdrawn.
     if sent.text("role") != row.permission.as_str() {
         return frame
-            .redirect_saying(&format!("/account/apps/{}/accept", row.id), &Flash::bad("Your role has changed. Read this page again."));
+            .redirect_with_flash(&format!("/account/apps/{}/accept", row.id), &Flash::bad("Your role has changed. Read this page again."));
     }
     let name = sent.get("name").filter(|_| row.is_transfer()).map(Name::try_from).transpose();
     let accepted = match name {
@@ -119,7 +119,7 @@ pub(super) async fn accept(
         Err(error) => Err(Error::invalid("name", error)),
     };
     match accepted {
-        Ok(accepted) => frame.redirect_saying("/account", &Flash::good(format!("You accepted the app {}.", accepted.name))),
+        Ok(accepted) => frame.redirect_with_flash("/account", &Flash::good(format!("You accepted the app {}.", accepted.name))),
         Err(error) => {
             let mut form = form(&row);
             for field in &mut form.fields {
@@ -151,6 +151,6 @@ pub(super) async fn leave(
     grant: AppGrant<LeaveApp>,
 ) -> Result<Response> {
     let row = find(&app, &grant).await?.ok_or(Error::NotFound(Thing::App))?;
-    service::remove(&app, &grant, &sought(session.email())).await?;
-    frame.redirect_saying("/account", &Flash::good(format!("You left the app {}.", row.long_name())))
+    service::remove(&app, &grant, &for_lookup(session.email())).await?;
+    frame.redirect_with_flash("/account", &Flash::good(format!("You left the app {}.", row.long_name())))
 }

@@ -126,5 +126,5 @@ pub(super) async fn submit(
 
 pub(super) async fn sign_out(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     sessions::end_current(&app, &session).await?;
-    session::end(&frame, frame.redirect_saying("/sign-in", &Flash::good("You are signed out."))?)
+    session::end(&frame, frame.redirect_with_flash("/sign-in", &Flash::good("You are signed out."))?)
 }

@@ -98,7 +98,7 @@ pub(super) fn refuse_challenged(form: Form, error: Error) -> Result<Form> {
         return form.refuse(error);
     }
     let text = "Confirm that you are human: complete the challenge above the button, and submit the form again.";
-    Ok(form.refuse_saying(StatusCode::FORBIDDEN, text))
+    Ok(form.refuse_with_text(StatusCode::FORBIDDEN, text))
 }
 
 pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
@@ -142,7 +142,7 @@ pub(super) async fn send_again(State(app): State<AppState>, frame: Frame, from: 
         Ok(()) => {
             let text = "If this address has a pending sign-up, we sent another email. Only the link in the latest email works.";
             let response = frame.redirect_to(&frame.site().with_next("/sign-up/sent", next.as_deref()))?;
-            frame.saying(response, &Flash::good(text))
+            frame.with_flash(response, &Flash::good(text))
         }
         Err(error) => {
             let form = sent_form(&sent).refuse(error)?;
@@ -211,7 +211,7 @@ pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: Clie
     let error = match confirm::verify(&app, from, Confirmation { token: token.clone(), password, replaces: Ok(replaces) }).await {
         Ok(()) => {
             let text = "Your email address is confirmed and your account was created. Sign in.";
-            return frame.redirect_saying("/sign-in?other", &Flash::good(text));
+            return frame.redirect_with_flash("/sign-in?other", &Flash::good(text));
         }
         Err(error) => error,
     };
@@ -225,7 +225,7 @@ pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: Clie
     };
     if let Error::Conflict(_) = error {
         let text = "This is not the password that you signed up with. Try again, or enter it again and choose “Use this password instead”.";
-        return ask(&password_form().refuse_saying(StatusCode::CONFLICT, text), &waiting, true);
+        return ask(&password_form().refuse_with_text(StatusCode::CONFLICT, text), &waiting, true);
     }
     ask(&password_form().refuse(error)?, &waiting, replaces)
 }

@@ -70,7 +70,7 @@ impl StepUp {
 
     /// With another label for the code, for forms that ask for two codes.
     #[must_use]
-    pub fn labelled(self, label: &'static str) -> Self {
+    pub fn labeled(self, label: &'static str) -> Self {
         Self { code: self.code.map(|code| Field { label, ..code }), ..self }
     }
 
@@ -81,7 +81,7 @@ impl StepUp {
             Error::Refused(Refusal::NoStepUp) => return Ok(self.refuse_proof(form, sent)),
             error => return form.refuse(error),
         };
-        Ok(form.refuse_saying(StatusCode::FORBIDDEN, text))
+        Ok(form.refuse_with_text(StatusCode::FORBIDDEN, text))
     }
 
     fn refuse_proof(&mut self, form: Form, sent: &Fields) -> Form {
@@ -98,7 +98,7 @@ impl StepUp {
             }
             "No changes were made. The code was not accepted."
         };
-        let form = form.refuse_saying(StatusCode::FORBIDDEN, text);
+        let form = form.refuse_with_text(StatusCode::FORBIDDEN, text);
         if is_code_wrong { form.unfocused() } else { form }
     }
 }
@@ -123,7 +123,7 @@ pub(super) fn refuse_passkey(form: Form, error: Error) -> Result<Form> {
         return form.refuse(error);
     }
     let text = "The passkey was not accepted, or the request timed out. Try again, or sign in another way.";
-    Ok(form.refuse_saying(StatusCode::UNAUTHORIZED, text))
+    Ok(form.refuse_with_text(StatusCode::UNAUTHORIZED, text))
 }
 
 /// The response to a script that asks for passkey options: the options, or why there are none, in words for the page.

@@ -58,7 +58,7 @@ impl<S: Send + Sync> FromRequestParts<S> for EmailPath {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
-        parameter(parts, state, "email").await.map(|email| Self(email::sought(&email)))
+        parameter(parts, state, "email").await.map(|email| Self(email::for_lookup(&email)))
     }
 }
 

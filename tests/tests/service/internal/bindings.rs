@@ -98,8 +98,8 @@ async fn a_message_is_acknowledged_after_it_is_counted_once() {
 async fn a_message_that_can_never_count_is_accepted_and_dropped() {
     let (_app, ada, workerd, staging) = prepared().await;
     let unknown = report(1, "never-made-0123456789", "a", "v1").to_string();
-    let unlabelled = report(2, &staging, "a", "latest").to_string();
-    for message in ["", "{", "{}", "[]", "null", "7", &unknown, &unlabelled] {
+    let unlabeled = report(2, &staging, "a", "latest").to_string();
+    for message in ["", "{", "{}", "[]", "null", "7", &unknown, &unlabeled] {
         send(&workerd, message.to_owned()).await.assert(200);
     }
     send(&workerd, b"\xff".to_vec()).await.assert(200);

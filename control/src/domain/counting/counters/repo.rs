@@ -1,6 +1,6 @@
 //! SQL of the counters.
 //!
-//! Counters change only by addition. Rows of older epochs count as absent, and [`crate::domain::counting::gone`] deletes them. If a batch lowers a row that
+//! Counters change only by addition. Rows of older epochs count as absent, and [`crate::domain::counting::deletions`] deletes them. If a batch lowers a row that
 //! is no longer of the deployment's epoch once locked, the batch is counted again. A row of the current epoch is deleted only while it is empty
 //! ([`crate::domain::counting::versions`]). So no counter, of any epoch, is ever negative.
 //!

@@ -88,7 +88,7 @@ pub async fn regenerate(app: &Context, caller: &LoginSession, proof: Option<&Pro
 pub async fn use_code(tx: &mut WriteTx, app: &Context, account: &AccountId, code: &str) -> Result<bool> {
     let Some(sealed) = repo::find_key(tx, account).await? else { return Ok(false) };
     let key = seal::open(app.settings.encryption_keys.all(), &purpose(account.as_str()), &sealed)?;
-    Ok(repo::use_up(tx, account, &hash(&key, &normalised(code))?).await?)
+    Ok(repo::use_up(tx, account, &hash(&key, &normalized(code))?).await?)
 }
 
 fn hash(key: &[u8], code: &str) -> Result<String> {
@@ -98,7 +98,7 @@ fn hash(key: &[u8], code: &str) -> Result<String> {
 }
 
 /// A code as it is hashed: in lowercase, without dashes and whitespace.
-fn normalised(code: &str) -> String {
+fn normalized(code: &str) -> String {
     code.chars().filter(|character| *character != '-' && !character.is_whitespace()).flat_map(char::to_lowercase).collect()
 }
 
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(shown.len(), 19);
         assert!(shown.split('-').all(|group| group.len() == 4), "{shown}");
         for typed in [&shown, &shown.to_uppercase(), &plain, &shown.replace('-', " "), &format!(" {shown}\n")] {
-            assert_eq!(normalised(typed), plain);
+            assert_eq!(normalized(typed), plain);
         }
     }
 

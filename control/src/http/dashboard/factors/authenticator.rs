@@ -86,7 +86,7 @@ fn code_form() -> Form {
 }
 
 async fn step_up_of(app: &AppState, session: &DashboardSession) -> Result<StepUp> {
-    Ok(StepUp::of(app, session).await?.labelled("Code from your current app"))
+    Ok(StepUp::of(app, session).await?.labeled("Code from your current app"))
 }
 
 pub(in crate::http::dashboard) async fn submit(
@@ -120,17 +120,17 @@ async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, sent
             SeedState::Waits | SeedState::Gone => None,
         };
         if let Some((page, flash)) = outcome {
-            return frame.redirect_saying(page, &flash);
+            return frame.redirect_with_flash(page, &flash);
         }
     }
     let next = next_of(frame, sent);
     let mut step_up = step_up_of(app, session).await?;
     match service::confirm(app, session, sent.text("code"), step_up::proof(sent).as_ref()).await {
         Ok(Some(codes)) => recovery::shown(frame, codes, true, next),
-        Ok(None) => frame.redirect_saying("/security", &Flash::good("The authenticator app is set up.")),
+        Ok(None) => frame.redirect_with_flash("/security", &Flash::good("The authenticator app is set up.")),
         Err(Error::Conflict(_)) => {
             let text = "The setup expired, or was started again elsewhere. Start again with the new QR code.";
-            frame.redirect_saying("/security/authenticator", &Flash::bad(text))
+            frame.redirect_with_flash("/security/authenticator", &Flash::bad(text))
         }
         Err(Error::WrongCredentials(_)) => {
             let wrong = "The code is incorrect. Enter the current one, and check that your phone’s clock is right.";

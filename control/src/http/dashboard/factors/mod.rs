@@ -110,5 +110,5 @@ fn removed(frame: &Frame, what: &str, are_on: bool) -> Result<Response> {
     } else {
         format!("{what} was removed. Two-factor authentication is off, and your recovery codes no longer work.")
     };
-    frame.redirect_saying("/security", &Flash::good(text))
+    frame.redirect_with_flash("/security", &Flash::good(text))
 }

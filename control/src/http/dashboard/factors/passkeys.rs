@@ -90,7 +90,9 @@ pub(in crate::http::dashboard) async fn add(
     match service::add(&app, &session, read(&sent)).await {
         Ok(added) => match added.codes {
             Some(codes) => recovery::shown(&frame, codes, true, next),
-            None => frame.redirect_saying("/security", &Flash::good(format!("The passkey {} was added.", isolate(&added.passkey.name)))),
+            None => {
+                frame.redirect_with_flash("/security", &Flash::good(format!("The passkey {} was added.", isolate(&added.passkey.name))))
+            }
         },
         Err(error) => {
             let mut step_up = step_up_of(&app, &session).await?;
@@ -98,7 +100,7 @@ pub(in crate::http::dashboard) async fn add(
                 // Nobody can correct by hand what the browser sent.
                 Error::Invalid(errors) if errors.is_about("response") => {
                     let text = "The passkey was not accepted, or the request timed out. Try again.";
-                    new_form(&sent).refuse_saying(StatusCode::BAD_REQUEST, text)
+                    new_form(&sent).refuse_with_text(StatusCode::BAD_REQUEST, text)
                 }
                 error => step_up.refuse(new_form(&sent), &sent, error)?,
             };
@@ -152,7 +154,9 @@ pub(in crate::http::dashboard) async fn rename(
         Err(error) => Err(Error::invalid("name", error)),
     };
     match renamed {
-        Ok(passkey) => frame.redirect_saying("/security", &Flash::good(format!("The passkey was renamed to {}.", isolate(&passkey.name)))),
+        Ok(passkey) => {
+            frame.redirect_with_flash("/security", &Flash::good(format!("The passkey was renamed to {}.", isolate(&passkey.name))))
+        }
         Err(error) => {
             let form = Form::of([name_field(sent.text("name"))]).refuse(error)?;
             let passkey = find(&app, &session, &id).await?;
