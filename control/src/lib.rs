@@ -1,4 +1,4 @@
-//! Updraft's control plane: accounts, apps, deployments, releases, snapshots for the edge, and the counts that come back.
+//! Updraft's control plane: accounts, apps, deployments, releases, metrics, and snapshots for the edge.
 //!
 //! Layers, from the top: [`server`] assembles the parts; [`http`] handles HTTP, [`jobs`] run in the background, [`config`] reads the settings;
 //! [`domain`] holds the business rules; [`infra`] is what they build on. No layer imports one above it (`cargo xtask imports`). Start reading at [`server`].

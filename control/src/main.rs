@@ -27,7 +27,7 @@ use shared::time::parse_duration;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Updraft's control plane: accounts, apps, releases, snapshots for the edge, and the counts that come back.
+/// Updraft's control plane: accounts, apps, releases, metrics, and snapshots for the edge.
 #[derive(Debug, Parser)]
 #[command(name = "updraft-control", version)]
 struct Command {

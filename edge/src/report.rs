@@ -44,7 +44,7 @@ pub(crate) async fn take(call: &Call<'_>, reply: &Reply<'_>, endpoint: &Endpoint
     };
     if let Some(error) = unqueued {
         log::event("report.not_queued", json!({"request": call.request_id.as_str(), "error": error}));
-        return Err(Refusal::unavailable("the report cannot be kept at the moment", 30).into());
+        return Err(Refusal::unavailable("the report cannot be stored at the moment", 30).into());
     }
     reply.json(REPORT_OK)
 }

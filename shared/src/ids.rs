@@ -42,7 +42,7 @@ id! {
     AppId
 }
 id! {
-    /// An account, which is the tenant.
+    /// An account.
     AccountId
 }
 id! {
@@ -86,7 +86,8 @@ id! {
     AuditEventId
 }
 id! {
-    /// A CLI's authorization request. Knowing the ID is enough to view the request, so it must be unguessable: [`CliAuthorizationId::v4`].
+    // Knowing the ID is enough to view the request, so it must be unguessable: `CliAuthorizationId::v4`.
+    /// A CLI's authorization request.
     CliAuthorizationId
 }
 id! {

@@ -38,7 +38,8 @@ body! {
     }
 }
 
-/// An access key or a session. It has no `Debug`, since it may contain the raw key.
+// No `Debug`: it may contain the raw key.
+/// An access key or a session.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]

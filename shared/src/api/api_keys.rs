@@ -86,7 +86,8 @@ body! {
     }
 }
 
-/// An API key. It has no `Debug`, since it may contain the raw key.
+// No `Debug`: it may contain the raw key.
+/// An API key.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApiKey {
