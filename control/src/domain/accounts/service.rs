@@ -13,7 +13,7 @@ use crate::domain::audit::ClientAddress;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::email::Email;
-use crate::domain::error::{Error, OrConflict, Result};
+use crate::domain::error::{OrConflict, Result};
 use crate::infra::clock::Entropy;
 use crate::infra::db::WriteTx;
 
@@ -28,11 +28,6 @@ pub struct NewAccount<'a> {
     pub password_hash: &'a str,
     /// Its limits.
     pub limits: AccountLimits,
-}
-
-/// The form in which an account's email is stored and compared.
-pub fn normalize_email(email: &str) -> Result<String> {
-    email.parse::<Email>().map(String::from).map_err(|fault| Error::invalid("email", fault))
 }
 
 /// A display name in its stored form. Refuses names that are empty, too long, or not plain text.
