@@ -71,7 +71,7 @@ impl Pages {
 pub fn pages() -> Pages {
     // The design system is for developers: release builds do not serve it.
     let first = if cfg!(debug_assertions) { Pages::default().page("/design", get(design::show)) } else { Pages::default() };
-    first
+    factors::pages(first)
         .page("/", get(home::show))
         .page("/sign-up", get(sign_up::show).post(sign_up::submit))
         .page("/sign-up/sent", get(sign_up::show_sent).post(sign_up::send_again))
@@ -86,16 +86,6 @@ pub fn pages() -> Pages {
         .page("/sign-out", post(sign_in::sign_out))
         .page("/forgot-password", get(password::show_forgotten).post(password::forget))
         .page("/reset-password", get(password::show_reset).post(password::reset))
-        .page("/security", get(factors::show))
-        .page("/security/step-up/options", post(factors::step_up_options))
-        .page("/security/authenticator", get(factors::authenticator::show).post(factors::authenticator::submit))
-        .page("/security/authenticator/remove", get(factors::authenticator::show_removal).post(factors::authenticator::remove))
-        .page("/security/passkeys/new", get(factors::passkeys::show_new).post(factors::passkeys::add))
-        .page("/security/passkeys/options", post(factors::passkeys::options))
-        .page("/security/passkeys/{passkey}", get(factors::passkeys::show).post(factors::passkeys::rename))
-        .page("/security/passkeys/{passkey}/remove", get(factors::passkeys::show_removal).post(factors::passkeys::remove))
-        .page("/security/recovery-codes", get(factors::recovery::show).post(factors::recovery::create))
-        .page("/security/recovery-codes/download", post(factors::recovery::download))
         .page("/account", get(account::show).post(account::rename))
         .page("/account/password", get(account::show_password).post(account::change_password))
         .page("/account/delete", get(account::show_deletion).post(account::delete))

@@ -2,7 +2,7 @@
 //!
 //! A script asks the browser for the passkey and submits the answer through the page's own form, so that a refusal shows the page again.
 
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
 
@@ -24,18 +24,13 @@ pub(super) async fn options(State(app): State<AppState>, from: ClientAddress) ->
 }
 
 /// A refusal is shown at the address that the form was sent to, so opening that address redirects to the page with the form.
-pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
-    redirect_to_form(&frame, "/sign-in", query.as_deref())
+pub(super) async fn show(frame: Frame, query: SignInQuery) -> Result<Response> {
+    frame.redirect_to(&frame.site().with_next("/sign-in", query.next.as_deref()))
 }
 
 /// The same for the second step.
-pub(super) async fn show_pending(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
-    redirect_to_form(&frame, "/sign-in/second-factor", query.as_deref())
-}
-
-fn redirect_to_form(frame: &Frame, page: &str, query: Option<&str>) -> Result<Response> {
-    let SignInQuery { next, .. } = SignInQuery::of(frame, query);
-    frame.redirect_to(&frame.site().with_next(page, next.as_deref()))
+pub(super) async fn show_pending(frame: Frame, query: SignInQuery) -> Result<Response> {
+    frame.redirect_to(&frame.site().with_next("/sign-in/second-factor", query.next.as_deref()))
 }
 
 pub(super) async fn submit(

@@ -1,7 +1,7 @@
 //! Resetting a forgotten password: the form, and the page that the mail links to.
 
 use askama::Template;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::response::Response;
 
 use super::fields::Fields;
@@ -47,8 +47,7 @@ fn forgot_form(sent: &Fields) -> Form {
     Form::of([Field::email("email", "Email address").value(sent.text("email"))])
 }
 
-pub(super) async fn show_forgotten(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
-    let SignInQuery { next, .. } = SignInQuery::of(&frame, query.as_deref());
+pub(super) async fn show_forgotten(frame: Frame, SignInQuery { next, .. }: SignInQuery) -> Result<Response> {
     let sent = Fields::default();
     let (form, has_challenge) = (forgot_form(&sent), has_challenge(&frame, &sent, None));
     Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form, next, has_challenge })?, has_challenge))

@@ -3,7 +3,7 @@
 //! The pending login is in a cookie of its own, never in a URL.
 
 use askama::Template;
-use axum::extract::{FromRequestParts, RawQuery, State};
+use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
@@ -122,11 +122,9 @@ fn recovery_form() -> Form {
     Form::of([field])
 }
 
-pub(super) async fn show(State(app): State<AppState>, frame: Frame, pending: Pending, RawQuery(query): RawQuery) -> Result<Response> {
-    let SignInQuery { next, .. } = SignInQuery::of(&frame, query.as_deref());
-    let Some(methods) = pending.methods(&app).await? else { return not_pending(&frame, next.as_deref()) };
-    let form = code_form();
-    code_page(&frame, &form, next, methods)
+pub(super) async fn show(State(app): State<AppState>, frame: Frame, pending: Pending, query: SignInQuery) -> Result<Response> {
+    let Some(methods) = pending.methods(&app).await? else { return not_pending(&frame, query.next.as_deref()) };
+    code_page(&frame, &code_form(), query.next, methods)
 }
 
 fn code_page(frame: &Frame, form: &Form, next: Option<String>, methods: Methods) -> Result<Response> {
@@ -168,16 +166,9 @@ pub(super) async fn submit(
     }
 }
 
-pub(super) async fn show_recovery(
-    State(app): State<AppState>,
-    frame: Frame,
-    pending: Pending,
-    RawQuery(query): RawQuery,
-) -> Result<Response> {
-    let SignInQuery { next, .. } = SignInQuery::of(&frame, query.as_deref());
-    let Some(methods) = pending.methods(&app).await? else { return not_pending(&frame, next.as_deref()) };
-    let form = recovery_form();
-    recovery_page(&frame, &form, next, methods)
+pub(super) async fn show_recovery(State(app): State<AppState>, frame: Frame, pending: Pending, query: SignInQuery) -> Result<Response> {
+    let Some(methods) = pending.methods(&app).await? else { return not_pending(&frame, query.next.as_deref()) };
+    recovery_page(&frame, &recovery_form(), query.next, methods)
 }
 
 pub(super) async fn submit_recovery(

@@ -1,7 +1,8 @@
 //! Signing in with an email address and a password, and signing out.
 
 use askama::Template;
-use axum::extract::{RawQuery, State};
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::response::Response;
 
 use super::cookies::Cookie;
@@ -42,11 +43,13 @@ pub(super) struct SignInQuery {
     is_other: bool,
 }
 
-impl SignInQuery {
-    /// Parses a query.
-    pub(super) fn of(frame: &Frame, query: Option<&str>) -> Self {
+impl FromRequestParts<AppState> for SignInQuery {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
+        let frame = Frame::from_request_parts(parts, app).await?;
         let mut parsed = Self::default();
-        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()) {
             match name.as_ref() {
                 "next" => parsed.next = frame.site().next(&value).map(str::to_owned),
                 "again" => parsed.is_again = true,
@@ -54,7 +57,7 @@ impl SignInQuery {
                 _ => {}
             }
         }
-        parsed
+        Ok(parsed)
     }
 }
 
@@ -74,8 +77,7 @@ fn sign_in_form(email: &str) -> Form {
     Form::of([Field::email("email", "Email address").value(email), if email.is_empty() { password } else { password.focused() }])
 }
 
-pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
-    let SignInQuery { next, is_again, is_other } = SignInQuery::of(&frame, query.as_deref());
+pub(super) async fn show(frame: Frame, SignInQuery { next, is_again, is_other }: SignInQuery) -> Result<Response> {
     if frame.visitor().is_some() && !is_again {
         return frame.redirect_to(next.as_deref().unwrap_or(&frame.path("/")));
     }

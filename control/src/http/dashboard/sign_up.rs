@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use askama::Template;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use shared::Invalid;
@@ -101,8 +101,7 @@ pub(super) fn refuse_challenged(form: Form, error: Error) -> Result<Form> {
     Ok(form.refuse_with_text(StatusCode::FORBIDDEN, text))
 }
 
-pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
-    let SignInQuery { next, .. } = SignInQuery::of(&frame, query.as_deref());
+pub(super) async fn show(frame: Frame, SignInQuery { next, .. }: SignInQuery) -> Result<Response> {
     let sent = Fields::default();
     let (form, has_challenge) = (sign_up_form(&sent), has_challenge(&frame, &sent, None));
     Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form, next, has_challenge })?, has_challenge))
@@ -130,8 +129,7 @@ fn sent_form(sent: &Fields) -> Form {
     Form::of([Field::email("email", "Email address").value(sent.text("email"))])
 }
 
-pub(super) async fn show_sent(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
-    let SignInQuery { next, is_again, .. } = SignInQuery::of(&frame, query.as_deref());
+pub(super) async fn show_sent(frame: Frame, SignInQuery { next, is_again, .. }: SignInQuery) -> Result<Response> {
     let form = sent_form(&Fields::default());
     form.page(&Sent { frame: &frame, form: &form, next, is_again })
 }

@@ -1,7 +1,7 @@
 //! Authenticator apps: setup with a QR code, confirmation with a code, removal.
 
 use askama::Template;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use base32::Alphabet;
@@ -70,15 +70,9 @@ fn sent_bytes(sent: &Fields) -> Option<Vec<u8>> {
     base32::decode(Alphabet::Rfc4648 { padding: false }, sent.text("secret")).filter(|bytes| bytes.len() == seed::LENGTH)
 }
 
-pub(in crate::http::dashboard) async fn show(
-    State(app): State<AppState>,
-    frame: Frame,
-    session: DashboardSession,
-    RawQuery(query): RawQuery,
-) -> Result<Response> {
-    let SignInQuery { next, .. } = SignInQuery::of(&frame, query.as_deref());
+pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession, query: SignInQuery) -> Result<Response> {
     let found = factors::find(&mut app.db.read().await?, session.account()).await?;
-    view::page(&Begin { frame: &frame, has_one: found.authenticators > 0, is_first: !found.are_on(), next })
+    view::page(&Begin { frame: &frame, has_one: found.authenticators > 0, is_first: !found.are_on(), next: query.next })
 }
 
 fn code_form() -> Form {
@@ -89,12 +83,7 @@ async fn step_up_of(app: &AppState, session: &DashboardSession) -> Result<StepUp
     Ok(StepUp::of(app, session).await?.labeled("Code from your current app"))
 }
 
-pub(in crate::http::dashboard) async fn submit(
-    State(app): State<AppState>,
-    frame: Frame,
-    session: DashboardSession,
-    sent: Fields,
-) -> Result<Response> {
+pub(super) async fn submit(State(app): State<AppState>, frame: Frame, session: DashboardSession, sent: Fields) -> Result<Response> {
     if sent.has("code") {
         return confirm(&app, &frame, &session, &sent).await;
     }
@@ -167,11 +156,7 @@ fn removal<'p>(frame: &'p Frame, form: &'p Form, step_up: &'p StepUp) -> Change<
     }
 }
 
-pub(in crate::http::dashboard) async fn show_removal(
-    State(app): State<AppState>,
-    frame: Frame,
-    session: DashboardSession,
-) -> Result<Response> {
+pub(super) async fn show_removal(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     let found = factors::find(&mut app.db.read().await?, session.account()).await?;
     if found.authenticators == 0 {
         let (title, text) = ("Remove authenticator app", "This account has no authenticator app.");
@@ -181,12 +166,7 @@ pub(in crate::http::dashboard) async fn show_removal(
     form.page(&removal(&frame, &form, &step_up))
 }
 
-pub(in crate::http::dashboard) async fn remove(
-    State(app): State<AppState>,
-    frame: Frame,
-    session: DashboardSession,
-    sent: Fields,
-) -> Result<Response> {
+pub(super) async fn remove(State(app): State<AppState>, frame: Frame, session: DashboardSession, sent: Fields) -> Result<Response> {
     match service::remove(&app, &session, step_up::proof(&sent).as_ref()).await {
         Ok(are_on) => removed(&frame, "The authenticator app", are_on),
         Err(error) => {

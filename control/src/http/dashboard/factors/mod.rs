@@ -2,19 +2,20 @@
 //!
 //! Every change asks for one of them, if there is one ([`super::step_up`]). Only the response to the form that created recovery codes shows them.
 
-pub(super) mod authenticator;
-pub(super) mod passkeys;
-pub(super) mod recovery;
+mod authenticator;
+mod passkeys;
+mod recovery;
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use axum::routing::{get, post};
 
 use super::flash::Flash;
 use super::form::Form;
 use super::frame::Frame;
 use super::step_up::{self, StepUp};
-use super::view;
+use super::{Pages, view};
 use crate::domain::access::DashboardSession;
 use crate::domain::error::Result;
 use crate::domain::second_factors::factors;
@@ -67,7 +68,22 @@ struct NothingToChange<'p> {
     text: &'static str,
 }
 
-pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
+/// Adds the pages of the account's second factors.
+pub(super) fn pages(pages: Pages) -> Pages {
+    pages
+        .page("/security", get(show))
+        .page("/security/step-up/options", post(step_up_options))
+        .page("/security/authenticator", get(authenticator::show).post(authenticator::submit))
+        .page("/security/authenticator/remove", get(authenticator::show_removal).post(authenticator::remove))
+        .page("/security/passkeys/new", get(passkeys::show_new).post(passkeys::add))
+        .page("/security/passkeys/options", post(passkeys::options))
+        .page("/security/passkeys/{passkey}", get(passkeys::show).post(passkeys::rename))
+        .page("/security/passkeys/{passkey}/remove", get(passkeys::show_removal).post(passkeys::remove))
+        .page("/security/recovery-codes", get(recovery::show).post(recovery::create))
+        .page("/security/recovery-codes/download", post(recovery::download))
+}
+
+async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     let mut tx = app.db.read().await?;
     let found = factors::find(&mut tx, session.account()).await?;
     let rows = service::list(&mut tx, &session).await?;
@@ -89,7 +105,7 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
 }
 
 /// Returns the options for a step-up with a passkey.
-pub(super) async fn step_up_options(State(app): State<AppState>, session: DashboardSession) -> Result<Response> {
+async fn step_up_options(State(app): State<AppState>, session: DashboardSession) -> Result<Response> {
     let options = proof::ask_for_step_up(&app, &session).await;
     step_up::options_response(options.map(|options| serde_json::json!({ "options": options })))
 }

@@ -1,7 +1,7 @@
 //! Passkeys: adding one through the browser, renaming, removal.
 
 use askama::Template;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
@@ -55,29 +55,18 @@ async fn step_up_of(app: &AppState, session: &DashboardSession) -> Result<StepUp
     Ok(StepUp::of(app, session).await?.before_another())
 }
 
-pub(in crate::http::dashboard) async fn show_new(
-    State(app): State<AppState>,
-    frame: Frame,
-    session: DashboardSession,
-    RawQuery(query): RawQuery,
-) -> Result<Response> {
-    let SignInQuery { next, .. } = SignInQuery::of(&frame, query.as_deref());
+pub(super) async fn show_new(State(app): State<AppState>, frame: Frame, session: DashboardSession, query: SignInQuery) -> Result<Response> {
     let (form, step_up) = (new_form(&Fields::default()), step_up_of(&app, &session).await?);
-    form.page(&New { frame: &frame, form: &form, step_up: &step_up, next })
+    form.page(&New { frame: &frame, form: &form, step_up: &step_up, next: query.next })
 }
 
 /// Returns the options for a new passkey.
-pub(in crate::http::dashboard) async fn options(State(app): State<AppState>, session: DashboardSession) -> Result<Response> {
+pub(super) async fn options(State(app): State<AppState>, session: DashboardSession) -> Result<Response> {
     let options = service::ask(&app, &session).await;
     step_up::options_response(options.map(|options| json!({ "options": options })))
 }
 
-pub(in crate::http::dashboard) async fn add(
-    State(app): State<AppState>,
-    frame: Frame,
-    session: DashboardSession,
-    sent: Fields,
-) -> Result<Response> {
+pub(super) async fn add(State(app): State<AppState>, frame: Frame, session: DashboardSession, sent: Fields) -> Result<Response> {
     if sent.text("response").is_empty() {
         // The session was too old to begin, so the script sends the form; after reauthentication, the form comes back with its input.
         second_factors::check_first(&mut app.db.read().await?, &app, &session).await?;
@@ -127,7 +116,7 @@ async fn find(app: &AppState, session: &DashboardSession, id: &PasskeyId) -> Res
     found.ok_or(Error::NotFound(Thing::Passkey))
 }
 
-pub(in crate::http::dashboard) async fn show(
+pub(super) async fn show(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
@@ -142,7 +131,7 @@ fn page(id: &PasskeyId) -> String {
     format!("/security/passkeys/{id}")
 }
 
-pub(in crate::http::dashboard) async fn rename(
+pub(super) async fn rename(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
@@ -179,7 +168,7 @@ fn removal<'p>(frame: &'p Frame, form: &'p Form, step_up: &'p StepUp, passkey: &
     }
 }
 
-pub(in crate::http::dashboard) async fn show_removal(
+pub(super) async fn show_removal(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
@@ -190,7 +179,7 @@ pub(in crate::http::dashboard) async fn show_removal(
     form.page(&removal(&frame, &form, &step_up, &passkey))
 }
 
-pub(in crate::http::dashboard) async fn remove(
+pub(super) async fn remove(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,

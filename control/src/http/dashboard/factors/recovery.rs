@@ -47,7 +47,7 @@ fn change<'p>(frame: &'p Frame, form: &'p Form, step_up: &'p StepUp) -> Change<'
     }
 }
 
-pub(in crate::http::dashboard) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
+pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     let step_up = StepUp::of(&app, &session).await?;
     if !step_up.is_needed() {
         let text = "You get recovery codes when you set up a passkey or an authenticator app.";
@@ -57,12 +57,7 @@ pub(in crate::http::dashboard) async fn show(State(app): State<AppState>, frame:
     form.page(&change(&frame, &form, &step_up))
 }
 
-pub(in crate::http::dashboard) async fn create(
-    State(app): State<AppState>,
-    frame: Frame,
-    session: DashboardSession,
-    sent: Fields,
-) -> Result<Response> {
+pub(super) async fn create(State(app): State<AppState>, frame: Frame, session: DashboardSession, sent: Fields) -> Result<Response> {
     match service::regenerate(&app, &session, step_up::proof(&sent).as_ref()).await {
         Ok(codes) => shown(&frame, codes, false, None),
         Err(error) => {
@@ -74,12 +69,7 @@ pub(in crate::http::dashboard) async fn create(
 }
 
 /// Returns the codes from the page's form as a file, since the service no longer knows them. Skips anything that does not look like a code.
-pub(in crate::http::dashboard) async fn download(
-    State(app): State<AppState>,
-    _frame: Frame,
-    session: DashboardSession,
-    sent: Fields,
-) -> Result<Response> {
+pub(super) async fn download(State(app): State<AppState>, _frame: Frame, session: DashboardSession, sent: Fields) -> Result<Response> {
     let codes: Vec<&str> = sent.text("codes").split_whitespace().filter(|code| is_code(code)).collect();
     if codes.is_empty() {
         return Err(Error::NotFound(Thing::RecoveryCodes));
