@@ -21,6 +21,7 @@ pub mod frame;
 pub mod headers;
 mod home;
 mod keys;
+mod page_routes;
 mod passkey_sign_in;
 mod password;
 mod pipeline;
@@ -38,34 +39,18 @@ pub mod step_up;
 mod until;
 pub mod view;
 
+pub use page_routes::Pages;
 pub use site::Site;
 
 use axum::Router;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{get, post};
 
 use crate::domain::error::{Error, Result};
 use crate::http::AppState;
 use crate::http::layer as web;
-
-/// Pages by path. A test checks that it has visited each of them.
-#[derive(Debug, Default)]
-pub struct Pages {
-    router: Router<AppState>,
-    /// The paths, as in the routes.
-    pub paths: Vec<&'static str>,
-}
-
-impl Pages {
-    /// Adds a page.
-    fn page(mut self, path: &'static str, methods: MethodRouter<AppState>) -> Self {
-        self.router = self.router.route(path, methods);
-        self.paths.push(path);
-        self
-    }
-}
 
 /// Every page.
 pub fn pages() -> Pages {
