@@ -86,7 +86,8 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
     let front = Front::listen(options.port, options.control_port)?;
     greet(options, &control, &data);
 
-    say("step 2 of 3: preparing the edge (about 5 minutes the first time, then seconds); until it is ready, the control plane answers");
+    say("step 2 of 3: preparing the edge (about 5 minutes the first time, then seconds)");
+    say("until the edge is ready, the control plane answers for it; ignore its warnings that KV cannot be reached");
     let kit = Kit::for_worker(session)?;
     worker::build(session, &kit)?;
     pause(session, &mut programs)?;
