@@ -1,0 +1,84 @@
+//! Words refusals: what happened, what to do next, and the exit code.
+
+use reqwest::StatusCode;
+use serde::Deserialize;
+
+use super::{Client, RawAnswer};
+use crate::error::{Error, Kind, Refusal};
+
+/// The API's error envelope.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Envelope {
+    error: String,
+    #[serde(default)]
+    code: Option<String>,
+    #[serde(default)]
+    request_id: Option<String>,
+}
+
+/// The error of a refused request.
+pub(super) fn error(client: &Client, path: &str, answer: &RawAnswer) -> Error {
+    let Ok(envelope) = serde_json::from_slice::<Envelope>(&answer.body) else {
+        return foreign(client, answer);
+    };
+    let refusal = Refusal { status: answer.status.as_u16(), code: envelope.code, request_id: envelope.request_id };
+    let code = refusal.code.clone();
+    let (kind, next) = match answer.status {
+        StatusCode::UNAUTHORIZED => (Kind::NotSignedIn, sign_in_again(client)),
+        StatusCode::FORBIDDEN => (Kind::Failed, forbidden(client, code.as_deref())),
+        StatusCode::NOT_FOUND => (Kind::NotFound, not_found(path)),
+        StatusCode::CONFLICT => (Kind::Conflict, String::new()),
+        StatusCode::PAYLOAD_TOO_LARGE => (Kind::Failed, "Make it smaller, or ask your administrator for a higher limit.".to_owned()),
+        StatusCode::TOO_MANY_REQUESTS => (Kind::Failed, "Wait a while, then try again.".to_owned()),
+        status if status.is_server_error() => {
+            (Kind::Unreachable, "Try again later. If it persists, give your administrator the request ID.".to_owned())
+        }
+        _ => (Kind::Failed, "Correct the command, then try again. --help shows what it accepts.".to_owned()),
+    };
+    let what = match answer.status {
+        StatusCode::UNAUTHORIZED => format!("{} does not accept your credential: it is wrong, expired or revoked", client.url()),
+        _ => envelope.error,
+    };
+    Error { kind, what, next, answer: Some(refusal) }
+}
+
+fn sign_in_again(client: &Client) -> String {
+    match &client.credential {
+        Some(credential) if credential.is_from_environment => "Set UPDRAFT_TOKEN to a key that is valid.".to_owned(),
+        _ => format!("Run `updraft login --server {}`.", client.url()),
+    }
+}
+
+fn forbidden(client: &Client, code: Option<&str>) -> String {
+    match code {
+        Some("dashboard_session_required") => format!("Do this on the dashboard: {}/dashboard.", client.url()),
+        Some("mfa_setup_required") => format!("Set up two-factor authentication first: {}/dashboard/security.", client.url()),
+        Some("reauth_required" | "step_up_required") => {
+            format!("Sign in on the dashboard again and do it there: {}/dashboard.", client.url())
+        }
+        _ => "Ask an owner or admin of the app for the role, or use a credential with the scope.".to_owned(),
+    }
+}
+
+fn not_found(path: &str) -> String {
+    match path.split('/').nth(2) {
+        Some("apps") if path.contains("/releases/") || path.contains("/release") => {
+            "Run `updraft release list` to see the labels.".to_owned()
+        }
+        Some("apps") if path.contains("/deployments/") => "Run `updraft deployment list` to see the deployments.".to_owned(),
+        Some("apps") => "Run `updraft app list` to see your apps.".to_owned(),
+        Some("access-keys") => "Run `updraft access-key list` to see your keys.".to_owned(),
+        Some("api-keys") => "Run `updraft api-key list` to see your keys.".to_owned(),
+        _ => "Run `updraft doctor`: the server may be older than this CLI.".to_owned(),
+    }
+}
+
+/// The error of an answer that is not from this API, such as a proxy's.
+fn foreign(client: &Client, answer: &RawAnswer) -> Error {
+    let refusal = Refusal { status: answer.status.as_u16(), code: None, request_id: None };
+    let kind = if answer.status == StatusCode::NOT_FOUND { Kind::NotFound } else { Kind::Unreachable };
+    let what = format!("{} answered {} without an explanation", client.url(), answer.status);
+    let next = "Check that the URL is that of an Updraft server: `updraft doctor`.".to_owned();
+    Error { kind, what, next, answer: Some(refusal) }
+}

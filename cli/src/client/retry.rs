@@ -1,0 +1,90 @@
+//! Repeats requests: with growing delays, and as the server asks in `Retry-After`.
+
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode, header};
+
+use super::{Client, RawAnswer};
+use crate::clock;
+use crate::error::{Error, Kind, Result};
+use crate::output::terminal;
+
+/// How often a request is sent at most.
+const ATTEMPTS: u32 = 5;
+/// The longest wait that `Retry-After` can cause. Beyond it, the refusal is reported.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// Sends a request until it has an answer that does not ask for a repetition.
+pub(super) async fn send(client: &Client, build: impl Fn() -> reqwest::RequestBuilder) -> Result<RawAnswer> {
+    for attempt in 1.. {
+        let request = build().build().map_err(|error| Error::failed(format!("cannot build the request: {error}"), "Check the options."))?;
+        let is_repeatable = matches!(*request.method(), Method::GET | Method::HEAD) || request.headers().contains_key("Idempotency-Key");
+        let shown = format!("{} {}", request.method(), request.url());
+        let result = receive(client, request).await;
+        if client.is_verbose {
+            let outcome = match &result {
+                Ok(answer) => {
+                    let id = answer.headers.get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or("-");
+                    format!("{} (request {id})", answer.status)
+                }
+                Err(error) => error.to_string(),
+            };
+            terminal::line(&terminal::stderr_style().dim(&format!("{shown} → {outcome}")));
+        }
+        let delay = match &result {
+            Ok(answer) => wait_asked(answer),
+            Err(error) if error.is_connect() || is_repeatable => Some(Duration::from_millis(250) * 2_u32.saturating_pow(attempt)),
+            Err(_) => None,
+        };
+        match (result, delay) {
+            (_, Some(delay)) if attempt < ATTEMPTS && delay <= LONGEST_WAIT => {
+                if !client.is_quiet && delay > Duration::from_secs(1) {
+                    terminal::line(&format!("{} is busy or unreachable; trying again in {} s", client.url(), delay.as_secs()));
+                }
+                clock::wait(delay).await;
+            }
+            (Ok(answer), _) => return Ok(answer),
+            (Err(error), _) => return Err(unreachable(client, &error, is_repeatable)),
+        }
+    }
+    // The loop above ends only by returning.
+    Err(Error::failed("the request was not sent", "Try again."))
+}
+
+async fn receive(client: &Client, request: reqwest::Request) -> Result<RawAnswer, reqwest::Error> {
+    let response = client.http.execute(request).await?;
+    let (status, headers) = (response.status(), response.headers().clone());
+    Ok(RawAnswer { status, headers, body: response.bytes().await? })
+}
+
+/// How long to wait before a repetition, if the answer asks for one. Both statuses mean that nothing was done.
+fn wait_asked(answer: &RawAnswer) -> Option<Duration> {
+    if !matches!(answer.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        return None;
+    }
+    // A quota is also 429, but waiting does not help: it has no `Retry-After`.
+    answer.headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+}
+
+fn unreachable(client: &Client, error: &reqwest::Error, is_repeatable: bool) -> Error {
+    let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), innermost);
+    if error.is_connect() {
+        let next = "Check the URL and your network; `updraft doctor` tests both.";
+        return Error::new(Kind::Unreachable, format!("cannot connect to {}: {cause}", client.url()), next);
+    }
+    let next = if is_repeatable {
+        "Check your network, then run the command again."
+    } else {
+        "The server may have done it: look before you run the command again."
+    };
+    Error::new(Kind::Unreachable, format!("the connection to {} broke: {cause}", client.url()), next)
+}
+
+/// The first cause, which says the most.
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}

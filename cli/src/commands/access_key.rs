@@ -1,0 +1,20 @@
+//! `updraft access-key`. STUB
+
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// STUB
+#[derive(Debug, Subcommand)]
+pub(crate) enum AccessKeyCommand {
+    /// List.
+    List,
+}
+
+impl AccessKeyCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, _context: &Context) -> Result<()> {
+        Err(Error::failed("not built yet", ""))
+    }
+}

@@ -1,0 +1,188 @@
+//! `updraft app`: apps.
+
+use clap::Subcommand;
+use serde_json::Value;
+use shared::api::Field;
+use shared::api::apps::{App, AppAnswer, AppPatch, AppsAnswer, NewApp, Role};
+use shared::api::audit::AuditAnswer;
+
+use super::nearest;
+use crate::arguments::AppOption;
+use crate::client::path;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::prompt;
+use crate::output::table::{Details, Table};
+use crate::output::times;
+
+/// Commands on apps.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AppCommand {
+    /// List your apps.
+    #[command(visible_alias = "ls")]
+    List,
+    /// Show an app.
+    Show {
+        /// The app. Default: the one in updraft.toml.
+        #[arg(value_name = "APP", env = "UPDRAFT_APP")]
+        app: Option<String>,
+    },
+    /// Create an app with the deployments Production and Staging.
+    #[command(after_help = "Example:\n  updraft app create my-app")]
+    Create {
+        /// Its name.
+        name: String,
+        /// Create it without deployments.
+        #[arg(long)]
+        no_deployments: bool,
+    },
+    /// Rename an app.
+    Rename {
+        /// The app.
+        app: String,
+        /// Its new name.
+        new_name: String,
+    },
+    /// Delete an app with its deployments, releases and metrics.
+    #[command(visible_alias = "rm")]
+    Delete {
+        /// The app.
+        app: String,
+    },
+    /// Transfer an app to another account. You become an Admin.
+    Transfer {
+        /// The app.
+        app: String,
+        /// The email address of the account.
+        email: String,
+    },
+    /// Show who changed what in an app.
+    Activity {
+        /// The app.
+        #[command(flatten)]
+        app: AppOption,
+        /// How many changes to show, newest first.
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=100))]
+        limit: u8,
+    },
+}
+
+impl AppCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        match self {
+            Self::List => list(context).await,
+            Self::Show { app } => show(context, app.as_deref()).await,
+            Self::Create { name, no_deployments } => create(context, name, no_deployments).await,
+            Self::Rename { app, new_name } => rename(context, &app, new_name).await,
+            Self::Delete { app } => delete(context, &app).await,
+            Self::Transfer { app, email } => transfer(context, &app, &email).await,
+            Self::Activity { app, limit } => activity(context, app.app.as_deref(), limit).await,
+        }
+    }
+}
+
+async fn list(context: &Context) -> Result<()> {
+    let client = context.client()?;
+    let answer = client.get::<AppsAnswer>("/v1/apps").await?;
+    context.show(&answer.json, || {
+        let mut table =
+            Table::new(["app", "role", "deployments", "created"]).when_empty("You have no apps. Create one: updraft app create NAME");
+        for app in &answer.value.apps {
+            table.row([app.name.clone(), role(app).to_owned(), app.deployments.join(", "), times::time(app.created_time)]);
+        }
+        table.print();
+    });
+    Ok(())
+}
+
+async fn show(context: &Context, app: Option<&str>) -> Result<()> {
+    let client = context.client()?;
+    let name = context.app(app)?;
+    let answer = nearest::app(&client, name, client.get::<AppAnswer>(&path(["v1", "apps", name])).await).await?;
+    context.show(&answer.json, || print(&answer.value.app));
+    Ok(())
+}
+
+async fn create(context: &Context, name: String, no_deployments: bool) -> Result<()> {
+    let client = context.client()?;
+    let body = NewApp { name: Field::from(name), manually_provision_deployments: Field::from(no_deployments) };
+    let answer = client.post::<AppAnswer>("/v1/apps", &body).await?;
+    context.done(&format!("Created the app {}.", answer.value.app.name));
+    context.show(&answer.json, || print(&answer.value.app));
+    Ok(())
+}
+
+async fn rename(context: &Context, app: &str, new_name: String) -> Result<()> {
+    let client = context.client()?;
+    let body = AppPatch { name: Field::from(new_name) };
+    let answer = nearest::app(&client, app, client.patch::<AppAnswer>(&path(["v1", "apps", app]), &body).await).await?;
+    if let Some(answer) = answer {
+        context.done(&format!("Renamed {app} to {}.", answer.value.app.name));
+        context.show(&answer.json, || {});
+    }
+    Ok(())
+}
+
+async fn delete(context: &Context, app: &str) -> Result<()> {
+    let client = context.client()?;
+    prompt::confirm_by_name(context, &format!("deletes the app {app} with its deployments, releases and metrics"), app)?;
+    let json = nearest::app(&client, app, client.delete(&path(["v1", "apps", app])).await).await?;
+    context.done(&format!("Deleted the app {app}."));
+    context.show(&json, || {});
+    Ok(())
+}
+
+async fn transfer(context: &Context, app: &str, email: &str) -> Result<()> {
+    let client = context.client()?;
+    prompt::confirm_by_name(context, &format!("gives the app {app} to {email}"), app)?;
+    let answer = nearest::app(
+        &client,
+        app,
+        client.post::<AppAnswer>(&path(["v1", "apps", app, "transfer", email]), &Value::Object(serde_json::Map::new())).await,
+    )
+    .await?;
+    context.done(&format!("{email} owns {app} now, and has to accept it. You are an Admin."));
+    context.show(&answer.json, || {});
+    Ok(())
+}
+
+async fn activity(context: &Context, app: Option<&str>, limit: u8) -> Result<()> {
+    let client = context.client()?;
+    let name = context.app(app)?;
+    let path = format!("{}?limit={limit}", path(["v1", "apps", name, "audit"]));
+    let answer = nearest::app(&client, name, client.get::<AuditAnswer>(&path).await).await?;
+    context.show(&answer.json, || {
+        let mut table = Table::new(["time", "who", "action", "object", "from"]).when_empty("Nothing was changed yet.");
+        for event in &answer.value.events {
+            let who = event.account.as_ref().map_or_else(
+                || event.credential.kind.clone(),
+                |account| account.email.clone().unwrap_or_else(|| "deleted account".to_owned()),
+            );
+            let from = event.client_address.clone().unwrap_or_default();
+            table.row([times::time(event.time), who, event.action.clone(), event.object.kind.clone(), from]);
+        }
+        table.print();
+    });
+    Ok(())
+}
+
+/// The caller's role.
+fn role(app: &App) -> &'static str {
+    let mine = app.collaborators.values().find(|collaborator| collaborator.is_current_account);
+    match mine.map(|collaborator| collaborator.permission) {
+        Some(Role::Owner) => "Owner",
+        Some(Role::Admin) => "Admin",
+        Some(Role::Developer) => "Developer",
+        Some(Role::Viewer) => "Viewer",
+        None => "",
+    }
+}
+
+fn print(app: &App) {
+    let mut details = Details::new();
+    details.add("App", &*app.name).add("Your role", role(app)).add("Deployments", app.deployments.join(", "));
+    details.add("Collaborators", app.collaborators.keys().cloned().collect::<Vec<_>>().join(", "));
+    details.add("Created", times::time(app.created_time));
+    details.print();
+}

@@ -1,0 +1,20 @@
+//! `updraft collaborator`. STUB
+
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// STUB
+#[derive(Debug, Subcommand)]
+pub(crate) enum CollaboratorCommand {
+    /// List.
+    List,
+}
+
+impl CollaboratorCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, _context: &Context) -> Result<()> {
+        Err(Error::failed("not built yet", ""))
+    }
+}

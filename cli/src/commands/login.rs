@@ -1,0 +1,17 @@
+//! `updraft login`. STUB
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// STUB
+#[derive(Debug, Args)]
+pub(crate) struct LoginCommand {}
+
+impl LoginCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, _context: &Context) -> Result<()> {
+        Err(Error::failed("not built yet", ""))
+    }
+}

@@ -1,0 +1,17 @@
+//! `updraft man`. STUB
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// STUB
+#[derive(Debug, Args)]
+pub(crate) struct ManCommand {}
+
+impl ManCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, _context: &Context) -> Result<()> {
+        Err(Error::failed("not built yet", ""))
+    }
+}

@@ -1,0 +1,17 @@
+//! `updraft open`. STUB
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// STUB
+#[derive(Debug, Args)]
+pub(crate) struct OpenCommand {}
+
+impl OpenCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, _context: &Context) -> Result<()> {
+        Err(Error::failed("not built yet", ""))
+    }
+}

@@ -1,0 +1,20 @@
+//! `updraft release`. STUB
+
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// STUB
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReleaseCommand {
+    /// List.
+    List,
+}
+
+impl ReleaseCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, _context: &Context) -> Result<()> {
+        Err(Error::failed("not built yet", ""))
+    }
+}

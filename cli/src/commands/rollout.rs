@@ -1,0 +1,20 @@
+//! `updraft rollout`. STUB
+
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// STUB
+#[derive(Debug, Subcommand)]
+pub(crate) enum RolloutCommand {
+    /// List.
+    List,
+}
+
+impl RolloutCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, _context: &Context) -> Result<()> {
+        Err(Error::failed("not built yet", ""))
+    }
+}

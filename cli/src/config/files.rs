@@ -1,0 +1,43 @@
+//! Reads and writes the CLI's files. What it writes is complete or not there, and readable only by its owner.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+
+/// Reads a TOML file; absent is `None`. Errors: usage (2) with the place of the fault.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
+        Err(error) => return Err(Error::failed(format!("cannot read {}: {error}", path.display()), "Check the file's permissions.")),
+    };
+    toml::from_str(&text).map(Some).map_err(|error: toml::de::Error| {
+        let line = error.span().map_or(1, |span| 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count());
+        let message = error.message().lines().collect::<Vec<_>>().join("; ");
+        Error::usage(format!("{}, line {line}: {message}", path.display()), "Correct the file, then try again.")
+    })
+}
+
+/// Writes a TOML file with mode 0600, through a temporary file in the same folder. Creates the folder. Errors: failed (1).
+pub(crate) fn write(path: &Path, value: &impl Serialize) -> Result<()> {
+    let text = toml::to_string(value).map_err(|error| Error::failed(format!("cannot write {}: {error}", path.display()), ""))?;
+    let written = || -> io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        // Temporary files are created with mode 0600.
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    written().map_err(|error| {
+        let next = "Make the folder writable, or set XDG_CONFIG_HOME to another one. In CI, set UPDRAFT_URL and UPDRAFT_TOKEN instead.";
+        Error::failed(format!("cannot write {}: {error}", path.display()), next)
+    })
+}

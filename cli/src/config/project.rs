@@ -1,0 +1,61 @@
+//! `updraft.toml`: which server, app and deployment a project uses. It is found upwards from the working directory, and has no secrets.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::files;
+use crate::error::{Error, Result};
+
+/// The file's name.
+pub(crate) const NAME: &str = "updraft.toml";
+
+/// The contents of `updraft.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct Project {
+    /// The server: a URL, or a name from `updraft server list`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The app.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app: Option<String>,
+    /// The deployment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<String>,
+    /// The app versions that a release targets: a version or an npm-style range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_version: Option<String>,
+}
+
+/// A project file and its path.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    /// Its contents.
+    pub project: Project,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// Finds the project file in the working directory or above. Errors: usage (2) if it is not valid.
+pub(crate) fn find() -> Result<Option<Found>> {
+    let folder = std::env::current_dir()
+        .map_err(|error| Error::failed(format!("cannot find the working directory: {error}"), "Change to a folder that exists."))?;
+    for folder in folder.ancestors() {
+        let path = folder.join(NAME);
+        if let Some(project) = files::read(&path)? {
+            return Ok(Some(Found { project, path }));
+        }
+    }
+    Ok(None)
+}
+
+/// Writes a project file into a folder.
+pub(crate) fn write(folder: &Path, project: &Project) -> Result<PathBuf> {
+    let path = folder.join(NAME);
+    let text = toml::to_string(project).map_err(|error| Error::failed(format!("cannot write {}: {error}", path.display()), ""))?;
+    // Unlike the user's own files, it is committed and shared: the usual mode.
+    std::fs::write(&path, text)
+        .map_err(|error| Error::failed(format!("cannot write {}: {error}", path.display()), "Check the folder's permissions."))?;
+    Ok(path)
+}

@@ -1,0 +1,64 @@
+//! `updraft`: the command-line client. It publishes releases and manages apps through the public API, and nothing else.
+//!
+//! Start reading at [`arguments`] for the grammar, [`commands`] for what each command does, [`context`] for what all commands share. Deliberately not
+//! here: rules of the service. The server decides; the CLI words its answers.
+
+mod arguments;
+mod client;
+mod clock;
+mod commands;
+mod config;
+mod context;
+mod error;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::error::Error;
+use crate::output::terminal;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            error.print();
+            ExitCode::from(error.kind.exit_code())
+        }
+    }
+}
+
+/// Prints help, the version, or what is wrong with the command line.
+fn usage(error: &clap::Error) -> ExitCode {
+    // Nobody reads a closed pipe.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(error::Kind::Usage.exit_code()) } else { ExitCode::SUCCESS }
+}
+
+fn run(arguments: Arguments) -> Result<(), Error> {
+    let Arguments { global, command } = arguments;
+    // One worker besides the main thread, so that Ctrl-C is noticed while the main thread waits at a prompt.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Error::failed(format!("cannot start: {error}"), "Free some memory, then try again."))?;
+    runtime.spawn(async {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            terminal::restore();
+            std::process::exit(i32::from(error::Kind::Interrupted.exit_code()));
+        }
+    });
+    let context = Context::new(global)?;
+    let result = runtime.block_on(command.run(&context));
+    // A background request must not delay the prompt.
+    runtime.shutdown_background();
+    result
+}

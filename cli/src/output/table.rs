@@ -1,0 +1,127 @@
+//! Tables and details: aligned and colored on a terminal, tab-separated values elsewhere.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table as Grid};
+
+use crate::output::terminal;
+
+/// Rows with a header. Elsewhere than on a terminal, there is no header, cells are separated by tabs, and nothing is shortened.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    header: Vec<&'static str>,
+    right: Vec<usize>,
+    rows: Vec<Vec<String>>,
+    empty: String,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub(crate) fn new(header: impl Into<Vec<&'static str>>) -> Self {
+        Self { header: header.into(), right: Vec::new(), rows: Vec::new(), empty: String::new() }
+    }
+
+    /// Aligns columns of numbers to the right, by their index.
+    #[must_use]
+    pub(crate) fn right(self, columns: impl Into<Vec<usize>>) -> Self {
+        Self { right: columns.into(), ..self }
+    }
+
+    /// What to say on a terminal, on standard error, if there are no rows.
+    #[must_use]
+    pub(crate) fn when_empty(self, message: impl Into<String>) -> Self {
+        Self { empty: message.into(), ..self }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// Prints it to standard output.
+    pub(crate) fn print(&self) {
+        if !terminal::is_output() {
+            terminal::print(&self.separated());
+        } else if self.rows.is_empty() {
+            terminal::line(&self.empty);
+        } else {
+            terminal::print(&self.drawn(terminal::width()));
+        }
+    }
+
+    fn separated(&self) -> String {
+        let plain = |cell: &String| console::strip_ansi_codes(cell).replace(['\t', '\n', '\r'], " ");
+        self.rows.iter().map(|row| row.iter().map(plain).collect::<Vec<_>>().join("\t") + "\n").collect()
+    }
+
+    fn drawn(&self, width: u16) -> String {
+        let style = terminal::stdout_style();
+        let mut grid = Grid::new();
+        grid.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        grid.set_header(self.header.iter().map(|name| Cell::new(style.dim(&name.to_uppercase()))));
+        grid.add_rows(self.rows.iter().map(|row| row.iter().map(|cell| Cell::new(printable(cell)))));
+        for (index, column) in grid.column_iter_mut().enumerate() {
+            column.set_padding((0, 2));
+            if self.right.contains(&index) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        grid.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    }
+}
+
+/// Names and values, one a line: the details of one thing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Details(Vec<(&'static str, String)>);
+
+impl Details {
+    /// No details yet.
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a value.
+    pub(crate) fn add(&mut self, name: &'static str, value: impl Into<String>) -> &mut Self {
+        self.0.push((name, value.into()));
+        self
+    }
+
+    /// Adds a value if there is one.
+    pub(crate) fn add_some(&mut self, name: &'static str, value: Option<impl Into<String>>) -> &mut Self {
+        if let Some(value) = value {
+            self.add(name, value);
+        }
+        self
+    }
+
+    /// Prints them to standard output.
+    pub(crate) fn print(&self) {
+        let style = terminal::stdout_style();
+        let width = self.0.iter().map(|(name, _)| name.len()).max().unwrap_or_default() + 1;
+        let text: String = self
+            .0
+            .iter()
+            .map(|(name, value)| {
+                if terminal::is_output() {
+                    format!("{}  {}\n", style.dim(&format!("{:<width$}", format!("{name}:"))), printable(value))
+                } else {
+                    format!("{name}:\t{}\n", console::strip_ansi_codes(value).replace(['\t', '\n', '\r'], " "))
+                }
+            })
+            .collect();
+        terminal::print(&text);
+    }
+}
+
+/// Text from the server without control characters, so that nobody's release notes can move the cursor or clear the screen. Our own colors stay.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for (part, is_escape) in console::AnsiCodeIterator::new(text) {
+        if !is_escape {
+            shown.extend(part.chars().map(|letter| if letter.is_control() && letter != '\n' { ' ' } else { letter }));
+        } else if part.ends_with('m') {
+            // Colors and weights.
+            shown.push_str(part);
+        }
+    }
+    shown
+}
