@@ -21,9 +21,9 @@ pub(crate) struct Arguments {
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// The server: a name from `updraft server list`, or a URL.
-    #[arg(long, short, global = true, env = "UPDRAFT_URL", value_name = "NAME|URL")]
+    #[arg(long, short, global = true, env = "UPDRAFT_URL", hide_env_values = true, value_name = "NAME|URL")]
     pub server: Option<String>,
-    /// The format of results on standard output.
+    /// The format of results on standard output. table: tab-separated values unless it is a terminal.
     #[arg(long, short, global = true, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: OutputFormat,
     /// Print no messages and no progress.
@@ -40,10 +40,10 @@ pub(crate) struct Global {
 /// The format of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// Tables on a terminal, tab-separated values elsewhere.
+    // Tables on a terminal, tab-separated values elsewhere. No doc comments: with them, clap prints every --help in its long form.
     #[default]
     Table,
-    /// The API's JSON, one document.
+    // The API's JSON, one document.
     Json,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum OutputFormat {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AppOption {
     /// The app: its name, or `owner@example.com:name`. Default: the one in updraft.toml.
-    #[arg(long, short, env = "UPDRAFT_APP", value_name = "NAME")]
+    #[arg(long, short, env = "UPDRAFT_APP", hide_env_values = true, value_name = "NAME")]
     pub app: Option<String>,
 }
 
@@ -62,6 +62,6 @@ pub(crate) struct DeploymentOption {
     #[command(flatten)]
     pub app: AppOption,
     /// The deployment. Default: the one in updraft.toml.
-    #[arg(long, short, env = "UPDRAFT_DEPLOYMENT", value_name = "NAME")]
+    #[arg(long, short, env = "UPDRAFT_DEPLOYMENT", hide_env_values = true, value_name = "NAME")]
     pub deployment: Option<String>,
 }

@@ -17,6 +17,7 @@ pub mod audit;
 pub mod authenticator;
 pub mod browser;
 pub mod bundle;
+pub mod cli;
 pub mod client;
 pub mod database;
 pub mod edge;
@@ -55,6 +56,7 @@ pub mod wait;
 pub use app::{Options, TestApp};
 pub use authenticator::Authenticator;
 pub use bundle::Bundle;
+pub use cli::Cli;
 pub use client::{Answer, Client};
 pub use control::testing::{
     AppState, ClientAddress, Clock, Config, Db, Device, Dialect, Entropy, Error, RateLimit, ReadTx, Refusal, Result, SessionOrigin,

@@ -31,9 +31,14 @@ pub fn program() -> PathBuf {
     if let Some(given) = std::env::var_os("UPDRAFT_CONTROL") {
         return given.into();
     }
+    built("updraft-control")
+}
+
+/// A program built with these tests.
+pub(crate) fn built(name: &str) -> PathBuf {
     let here = std::env::current_exe().unwrap();
-    let built = here.ancestors().nth(2).unwrap().join("updraft-control");
-    assert!(built.is_file(), "{} does not exist: build the workspace, or run `cargo build -p control` first", built.display());
+    let built = here.ancestors().nth(2).unwrap().join(name);
+    assert!(built.is_file(), "{} does not exist: build the workspace first", built.display());
     built
 }
 

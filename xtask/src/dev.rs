@@ -76,15 +76,15 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
             )));
         }
     }
-    say("step 1 of 3: building the control plane (about 5 minutes the first time on two cores, then seconds)");
-    let control = build_control(session)?;
+    say("step 1 of 3: building the control plane and the CLI (about 5 minutes the first time on two cores, then seconds)");
+    let (control, cli) = (build_program(session, "updraft-control")?, build_program(session, "updraft")?);
     let secrets = secrets::load(&data)?;
     let worker = worker_of(options, &data, &secrets)?;
     let mut programs = vec![Program { name: "control", server: start_control(options, &control, &data, &worker, &secrets)? }];
     wait(session, &mut programs, "control", || probe::answers(options.control_port, HEALTH))?;
     // The control plane serves devices as well, at the address that will be the edge's.
     let front = Front::listen(options.port, options.control_port)?;
-    greet(options, &control, &data);
+    greet(options, &control, &cli, &data);
 
     say("step 2 of 3: preparing the edge (about 5 minutes the first time, then seconds)");
     say("until the edge is ready, the control plane answers for it; ignore its warnings that KV cannot be reached");
@@ -125,17 +125,17 @@ fn lock(data: &Path) -> Result<File, Failure> {
     }
 }
 
-/// Builds the control plane and returns the path of the program.
-pub(crate) fn build_control(session: &Session) -> Result<PathBuf, Failure> {
+/// Builds a program and returns its path.
+pub(crate) fn build_program(session: &Session, name: &str) -> Result<PathBuf, Failure> {
     let mut build = cargo();
-    build.args(["build", "--bin", "updraft-control", "--message-format", "json-render-diagnostics"]);
+    build.args(["build", "--bin", name, "--message-format", "json-render-diagnostics"]);
     let messages = session.output(&mut build)?;
     let executable = |line: &str| Some(PathBuf::from(serde_json::from_str::<Value>(line).ok()?.get("executable")?.as_str()?));
     messages
         .lines()
         .filter_map(executable)
         .next_back()
-        .ok_or_else(|| Failure::Message("cargo did not report the path of updraft-control".to_owned()))
+        .ok_or_else(|| Failure::Message(format!("cargo did not report the path of {name}")))
 }
 
 fn worker_of(options: &Options, data: &Path, secrets: &Secrets) -> Result<DevServer, Failure> {
@@ -192,10 +192,10 @@ fn pause(session: &Session, programs: &mut [Program]) -> Result<(), Failure> {
     }
 }
 
-fn greet(options: &Options, control: &Path, data: &Path) {
+fn greet(options: &Options, control: &Path, cli: &Path, data: &Path) {
     let root = paths::root();
     let short = |path: &Path| path.strip_prefix(&root).unwrap_or(path).display().to_string();
-    let program = format!("UPDRAFT_DATA_DIR={} {}", short(data), short(control));
+    let (data_folder, control, cli) = (short(data), short(control), short(cli));
     let edge = format!("http://localhost:{}", options.port);
     println!(
         "
@@ -207,9 +207,9 @@ Updraft is running. Press Ctrl-C to stop.
   data, secrets:   {}
 
 Try this, in another terminal, in {}:
-  printf %s 'correct horse battery staple' | {program} account create --email you@example.com --password-stdin
-  KEY=$({program} access-key create --email you@example.com --name laptop)
-  curl -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' -d '{{\"name\":\"demo\"}}' {edge}/v1/apps
+  echo 'correct horse battery staple' | UPDRAFT_DATA_DIR={data_folder} {control} account create --email you@example.com --password-stdin
+  {cli} login --server {edge}
+  {cli} app create demo
 ",
         data.join("mail").display(),
         options.control_port,

@@ -51,7 +51,7 @@ pub(crate) struct Plan {
 /// Starts a control plane on a fresh database and sends requests with each kind of credential. Fails if a response is not as documented.
 pub(crate) fn run(session: &Session, plan: &Plan) -> Result<(), Failure> {
     let python = python::install(session, paths::FUZZ_PACKAGES)?;
-    let program = dev::build_control(session)?;
+    let program = dev::build_program(session, "updraft-control")?;
     let data = tempfile::tempdir()?;
     let port = probe::free_port()?;
     let base = format!("http://127.0.0.1:{port}");

@@ -77,8 +77,8 @@ fn build_tests(session: &Session) -> Result<(), Failure> {
 
 fn add_selected(session: &Session, stages: &mut Stages, selection: &[String]) {
     build_worker(session, stages);
-    // Tests run this program, but cargo builds it only with the whole workspace.
-    stages.check(session, "build of the control plane", || session.run(cargo().args(["build", "--bin", "updraft-control"])));
+    // Tests run these programs, but cargo builds them only with the whole workspace.
+    stages.check(session, "build of the programs", || session.run(cargo().args(["build", "--bin", "updraft-control", "--bin", "updraft"])));
     let ran = on_both(session, stages, Tests::Selected(selection));
     if ran == Count::default() {
         stages.check(session, "selection", || Err(Failure::Message(format!("no test matches `{}`", selection.join(" ")))));

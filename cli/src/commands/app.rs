@@ -24,7 +24,7 @@ pub(crate) enum AppCommand {
     /// Show an app.
     Show {
         /// The app. Default: the one in updraft.toml.
-        #[arg(value_name = "APP", env = "UPDRAFT_APP")]
+        #[arg(value_name = "APP", env = "UPDRAFT_APP", hide_env_values = true)]
         app: Option<String>,
     },
     /// Create an app with the deployments Production and Staging.

@@ -19,7 +19,19 @@ use super::service::{Connections, Database, Log, Service};
 const PREFIX: &str = "UPDRAFT_";
 
 /// Variables of the repository's own commands, which run this program.
-const TOOL_VARIABLES: [&str; 3] = ["UPDRAFT_CACHE", "UPDRAFT_CONTROL", "UPDRAFT_REQUIRE_POSTGRES"];
+const TOOL_VARIABLES: [&str; 11] = [
+    "UPDRAFT_APP",
+    "UPDRAFT_BROWSER",
+    "UPDRAFT_CACHE",
+    "UPDRAFT_CLI",
+    "UPDRAFT_CONTROL",
+    "UPDRAFT_CREDENTIAL_STORE",
+    "UPDRAFT_DEPLOYMENT",
+    "UPDRAFT_INSECURE",
+    "UPDRAFT_REQUIRE_POSTGRES",
+    "UPDRAFT_TOKEN",
+    "UPDRAFT_URL",
+];
 
 /// The maximum width of `--help`.
 const WIDTH: usize = 120;

@@ -1,7 +1,8 @@
 //! Tests of the control plane over HTTP and of its program: everything that needs no Worker, no browser and no machine of its own.
 //!
 //! The folders mirror the URLs: `POST /v1/apps/{app}/deployments/{deployment}/promotions` is tested by `v1/apps/deployments/promotions.rs`. `devices` has
-//! the paths for devices, `internal` those for the edge, `dashboard` the pages. Not organized by URL are `access`, the table of permissions; `attacks`;
+//! the paths for devices, `internal` those for the edge, `dashboard` the pages. Not organized by URL are `access`, the table of permissions; `attacks`; `cli`, the
+//! program `updraft`;
 //! `documents`, the claims of README.md and `docs`; `jobs` and `mail`; `program` and its commands; `migrations`, `sql` and `stuck_transactions`; and
 //! `units`, the unit tests of control's modules. Start reading at `access`.
 
@@ -9,6 +10,7 @@
 
 mod access;
 mod attacks;
+mod cli;
 mod dashboard;
 mod devices;
 mod documents;

@@ -1,0 +1,117 @@
+//! What the CLI says and does when something is wrong around it: no credential, no server, a busy server, a read-only home.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use serde_json::json;
+use tests::{Cli, TestApp};
+use tokio::net::TcpListener;
+
+/// A server that answers the n-th request with the n-th answer, and the last one from then on.
+async fn scripted(answers: Vec<(u16, &'static [(&'static str, &'static str)], String)>) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let count = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&count);
+    let answer = move || {
+        let index = seen.fetch_add(1, Ordering::SeqCst);
+        let (status, headers, body) = answers.get(index).or(answers.last()).unwrap().clone();
+        let mut response = (StatusCode::from_u16(status).unwrap(), body).into_response();
+        for (name, value) in headers {
+            response.headers_mut().insert(*name, value.parse().unwrap());
+        }
+        async move { response }
+    };
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
+    (base, count)
+}
+
+fn apps() -> String {
+    json!({ "apps": [] }).to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_credential_the_advice_is_to_sign_in() {
+    let (what, next) = Cli::new().run(&["app", "list"]).await.error(3);
+    assert_eq!(what, "no server is known");
+    assert!(next.contains("updraft login"), "{next}");
+    let (what, next) = Cli::new().with("UPDRAFT_URL", "http://127.0.0.1:9").run(&["app", "list"]).await.error(3);
+    assert!(what.contains("not signed in"), "{what}");
+    assert!(next.contains("updraft login --server http://127.0.0.1:9"), "{next}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_or_unknown_credential_is_not_signed_in() {
+    let app = TestApp::spawn().await;
+    let key = app.access_key("ada", 1_000).await;
+    let cli = Cli::with_token(&app.base, &key);
+    cli.expect(0, &["app", "list"]).await;
+    app.clock.advance(std::time::Duration::from_mins(1));
+    let (what, next) = cli.run(&["app", "list"]).await.error(3);
+    assert!(what.contains("does not accept your credential"), "{what}");
+    assert!(next.contains("UPDRAFT_TOKEN"), "{next}");
+    assert!(!format!("{what}{next}").contains(&key));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_cannot_be_reached_is_exit_code_6() {
+    let (what, next) = Cli::with_token("http://127.0.0.1:9", "svc_ak_x").run(&["app", "list"]).await.error(6);
+    assert!(what.starts_with("cannot connect to http://127.0.0.1:9"), "{what}");
+    assert!(next.contains("updraft doctor"), "{next}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_are_not_sent_unencrypted_to_other_machines() {
+    let (what, _) = Cli::with_token("http://updraft.example.com", "svc_ak_x").run(&["app", "list"]).await.error(2);
+    assert!(what.contains("unencrypted"), "{what}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_busy_server_is_asked_again_as_it_says() {
+    for status in [429, 503] {
+        let busy = json!({ "error": "too many requests", "requestId": "r" }).to_string();
+        let (base, count) = scripted(vec![(status, &[("retry-after", "0")], busy), (200, &[], apps())]).await;
+        Cli::with_token(&base, "svc_ak_x").expect(0, &["app", "list"]).await;
+        assert_eq!(count.load(Ordering::SeqCst), 2, "{status}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quota_is_reported_at_once() {
+    let full = json!({ "error": "an account can have at most 25 API keys", "requestId": "r" }).to_string();
+    let (base, count) = scripted(vec![(429, &[], full)]).await;
+    let (what, _) = Cli::with_token(&base, "svc_ak_x").run(&["app", "list"]).await.error(1);
+    assert!(what.contains("25 API keys"), "{what}");
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stays_busy_is_given_up() {
+    let busy = json!({ "error": "the database cannot be reached", "requestId": "r-1" }).to_string();
+    let (base, count) = scripted(vec![(503, &[("retry-after", "0")], busy)]).await;
+    let ended = Cli::with_token(&base, "svc_ak_x").run(&["app", "list"]).await;
+    ended.error(6);
+    assert!(ended.err.contains("request ID: r-1"), "{}", ended.err);
+    assert_eq!(count.load(Ordering::SeqCst), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn something_that_is_no_updraft_server_is_told_apart() {
+    let (base, _) = scripted(vec![(200, &[("content-type", "text/html")], "<html>".to_owned())]).await;
+    let (what, next) = Cli::with_token(&base, "svc_ak_x").run(&["app", "list"]).await.error(6);
+    assert!(what.contains("does not understand"), "{what}");
+    assert!(next.contains("updraft doctor"), "{next}");
+    let (base, _) = scripted(vec![(302, &[("location", "https://elsewhere.example.com/")], String::new())]).await;
+    Cli::with_token(&base, "svc_ak_x").run(&["app", "list"]).await.error(6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_from_the_server_cannot_move_the_cursor() {
+    let app = json!({ "name": "a\u{1b}[2Jb\u{7}", "createdTime": 0, "deployments": [], "collaborators": {} });
+    let (base, _) = scripted(vec![(200, &[], json!({ "apps": [app] }).to_string())]).await;
+    let printed = Cli::with_token(&base, "svc_ak_x").expect(0, &["app", "list"]).await;
+    assert!(!printed.out.contains(['\u{1b}', '\u{7}']), "{:?}", printed.out);
+}
