@@ -46,6 +46,7 @@ pub mod self_hosted;
 pub mod smtp;
 pub mod soak;
 pub mod stand_in;
+pub mod tmux;
 pub mod totp;
 pub mod tour;
 pub mod turnstile;

@@ -1,4 +1,4 @@
-//! The browser for tests: Debian's Chromium with its driver, installed if missing and running as root.
+//! The browser and the terminal for tests: Debian's Chromium with its driver, and tmux, installed if missing and running as root.
 
 use std::{env, process::Command};
 
@@ -7,22 +7,23 @@ use xtask::paths;
 
 use crate::session::{Failure, Session, say};
 
-const PACKAGES: [&str; 2] = ["chromium", "chromium-driver"];
+const PACKAGES: [&str; 3] = ["chromium", "chromium-driver", "tmux"];
 
-/// Returns whether there is a browser for the tests, after trying to install it.
+/// Returns whether there are a browser and a terminal for the tests, after trying to install it.
 ///
-/// Without one, a developer's machine skips the tests that need it, with a message; if `CI` is set, that is a failure.
+/// Without them, a developer's machine skips the tests that need them, with a message; if `CI` is set, that is a failure.
 pub(crate) fn install(session: &Session) -> Result<bool, Failure> {
-    if paths::browser().is_some() {
+    let is_there = || paths::browser().is_some() && paths::on_path("tmux").is_some();
+    if is_there() {
         return Ok(true);
     }
     let reason = match install_packages(session) {
-        Ok(()) if paths::browser().is_some() => return Ok(true),
+        Ok(()) if is_there() => return Ok(true),
         Ok(()) => "they were installed but are not on PATH".to_owned(),
         Err(Failure::Message(reason)) => reason,
         Err(failure) => return Err(failure),
     };
-    let missing = format!("chromium and chromedriver are missing: {reason}");
+    let missing = format!("chromium, chromedriver or tmux is missing: {reason}");
     if env::var_os("CI").is_some_and(|value| !value.is_empty()) {
         return Err(Failure::Message(missing));
     }

@@ -131,11 +131,7 @@ pub(crate) fn build_program(session: &Session, name: &str) -> Result<PathBuf, Fa
     build.args(["build", "--bin", name, "--message-format", "json-render-diagnostics"]);
     let messages = session.output(&mut build)?;
     let executable = |line: &str| Some(PathBuf::from(serde_json::from_str::<Value>(line).ok()?.get("executable")?.as_str()?));
-    messages
-        .lines()
-        .filter_map(executable)
-        .next_back()
-        .ok_or_else(|| Failure::Message(format!("cargo did not report the path of {name}")))
+    messages.lines().filter_map(executable).next_back().ok_or_else(|| Failure::Message(format!("cargo did not report the path of {name}")))
 }
 
 fn worker_of(options: &Options, data: &Path, secrets: &Secrets) -> Result<DevServer, Failure> {

@@ -18,7 +18,7 @@ use super::service::{Connections, Database, Log, Service};
 /// The prefix of every setting's name.
 const PREFIX: &str = "UPDRAFT_";
 
-/// Variables of the repository's own commands, which run this program.
+/// Variables of the CLI and of the repository's own commands. They may be set where this program runs.
 const TOOL_VARIABLES: [&str; 11] = [
     "UPDRAFT_APP",
     "UPDRAFT_BROWSER",

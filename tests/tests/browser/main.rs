@@ -2,5 +2,6 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod cli;
 mod dashboard;
 mod origins;

@@ -49,7 +49,7 @@ async fn an_expired_or_unknown_credential_is_not_signed_in() {
     let key = app.access_key("ada", 1_000).await;
     let cli = Cli::with_token(&app.base, &key);
     cli.expect(0, &["app", "list"]).await;
-    app.clock.advance(std::time::Duration::from_mins(1));
+    app.clock.advance(60_000);
     let (what, next) = cli.run(&["app", "list"]).await.error(3);
     assert!(what.contains("does not accept your credential"), "{what}");
     assert!(next.contains("UPDRAFT_TOKEN"), "{next}");

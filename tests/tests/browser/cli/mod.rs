@@ -1,0 +1,3 @@
+//! The program `updraft` in a terminal, and its sign-in in the browser.
+
+mod screens;

@@ -1,0 +1,83 @@
+//! What a person sees in a terminal: tables that fit, colors, questions, and a terminal that is as it was after Ctrl-C.
+
+use std::path::Path;
+
+use serde_json::json;
+use tests::cli::program;
+use tests::tmux::Terminal;
+use tests::{Cli, TestApp};
+
+/// A terminal in which `updraft` is the program under test.
+async fn open(cli: &Cli, columns: u16) -> Terminal {
+    let mut variables = cli.variables();
+    let folder = program().parent().map(Path::to_owned).unwrap();
+    variables.insert("PATH".to_owned(), format!("{}:{}", folder.display(), variables["PATH"]));
+    Terminal::open(columns, 40, &cli.project(), &variables).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_fit_the_terminal() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let cli = Cli::with_token(&app.base, ada.token());
+    for index in 0..12 {
+        let name = format!("an app with a name that is long enough to need room {index}");
+        ada.post("/v1/apps", json!({ "name": name })).await.assert(201);
+    }
+    for columns in [80, 200] {
+        let screen = open(&cli, columns).await.run("updraft app list").await;
+        assert!(screen.starts_with("APP "), "{screen}");
+        assert!(screen.lines().all(|line| line.chars().count() <= usize::from(columns)), "{screen}");
+        assert!(screen.contains("just now") || screen.contains("ago"), "{screen}");
+        // On the wide one, every app has one line.
+        assert_eq!(screen.lines().count() == 13, columns == 200, "{screen}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn colors_can_be_turned_off() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let cli = Cli::with_token(&app.base, ada.token());
+    let terminal = open(&cli, 80).await;
+    terminal.run("updraft app show nothing").await;
+    assert!(terminal.colored_screen().contains("\u{1b}["), "{:?}", terminal.colored_screen());
+    for plain in ["NO_COLOR=1 updraft app show nothing", "TERM=dumb updraft app show nothing"] {
+        terminal.run(plain).await;
+        assert!(!terminal.colored_screen().contains('\u{1b}'), "{plain}: {:?}", terminal.colored_screen());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deleting_asks_for_the_name() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let cli = Cli::with_token(&app.base, ada.token());
+    let terminal = open(&cli, 80).await;
+    for (answer, said) in [("other", "not confirmed"), ("demo", "Deleted the app demo.")] {
+        ada.post("/v1/apps", json!({ "name": "demo" })).await;
+        terminal.clear().await;
+        terminal.enter("updraft app delete demo");
+        terminal.wait_for("the question", |screen| screen.contains("Type demo to confirm")).await;
+        terminal.enter(answer);
+        let screen = terminal.prompt().await;
+        assert!(screen.contains(said), "{screen}");
+    }
+    ada.get("/v1/apps/demo").await.refused(404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_at_a_question_leaves_a_usable_terminal() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.post("/v1/apps", json!({ "name": "demo" })).await.assert(201);
+    let cli = Cli::with_token(&app.base, ada.token());
+    let terminal = open(&cli, 80).await;
+    terminal.enter("updraft app delete demo; echo \"code $?\"");
+    terminal.wait_for("the question", |screen| screen.contains("Type demo to confirm")).await;
+    terminal.press("C-c");
+    let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+    assert!(!screen.contains("Deleted"), "{screen}");
+    terminal.assert_restored().await;
+    ada.get("/v1/apps/demo").await.assert(200);
+}
