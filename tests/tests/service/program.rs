@@ -396,6 +396,14 @@ async fn an_invalid_setting_prevents_startup_and_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_setting_is_logged_at_start_with_the_closest_name() {
+    let server = Server::start(&Place::new().await.with("BASEURL", "https://updates.example.com")).await;
+    let ended = server.end(Signal::TERM).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.err.contains("unknown setting UPDRAFT_BASEURL; did you mean UPDRAFT_BASE_URL?"), "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn settings_can_be_flags_but_secrets_cannot() {
     let secret = "hunter2hunter2".repeat(3);
     for flag in ["edge-secret", "download-secret", "encryption-key", "database-url", "kv-token", "smtp-url", "turnstile-secret"] {
