@@ -39,7 +39,7 @@ pub struct Context {
     pub entropy: Entropy,
     /// Wakes the snapshot publisher after a change.
     pub publisher: Wake,
-    /// Wakes the mail sender after a mail was enqueued.
+    /// Wakes the mail sender after an email was enqueued.
     pub mailer: Wake,
     /// Verifies that a request comes from a human, where that is configured.
     pub challenge: Challenge,

@@ -694,9 +694,9 @@ async fn mail_links_are_logged_only_in_evaluation_setups() {
         Client::new(&server.base, None).post("/v1/auth/register", registration).await.assert(202);
         let mails = place.data().join("mail");
         let is_written = || mails.is_dir() && leftovers(&mails, "20").iter().any(|file| file.extension() == Some("eml".as_ref()));
-        until("the mail is written", async || is_written().then_some(())).await;
+        until("the email is written", async || is_written().then_some(())).await;
         let ended = server.end(Signal::TERM).await;
-        assert!(ended.err.contains("a mail was written"), "{}", ended.err);
+        assert!(ended.err.contains("an email was written"), "{}", ended.err);
         assert_eq!(ended.err.contains(&format!("{base_url}/dashboard/verify-email#token=")), is_logged, "{}", ended.err);
         assert!(!ended.err.contains("lovelace"), "{}", ended.err);
     }

@@ -153,7 +153,7 @@ impl<N> AppGrant<N> {
 pub enum AppReference {
     /// By its name, bare or long.
     Name(String),
-    /// By its ID, as in links of mails.
+    /// By its ID, as in links of emails.
     Id(String),
 }
 

@@ -89,7 +89,7 @@ pub async fn resolve(tx: &mut ReadTx, account: &AccountId, name: &str) -> sqlx::
         .await)
 }
 
-/// The app with this ID, if the account has access to it. Links in mails use the ID because it survives a rename.
+/// The app with this ID, if the account has access to it. Links in emails use the ID because it survives a rename.
 pub async fn resolve_id(tx: &mut ReadTx, account: &AccountId, app: &str) -> sqlx::Result<Option<ResolvedRow>> {
     on!(tx, |conn| sqlx::query_as(BY_ID).bind(account).bind(app).fetch_optional(conn).await)
 }

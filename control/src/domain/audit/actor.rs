@@ -26,7 +26,7 @@ impl Actor {
         Self { account: None, credential: None, credential_kind: "none", address: Some(from.0) }
     }
 
-    /// Somebody without a credential who proved to be the account's owner: by its password, or by the token of a mail.
+    /// Somebody without a credential who proved to be the account's owner: by its password, or by the token of an email.
     pub(in crate::domain) fn owner(account: &AccountId, from: ClientAddress) -> Self {
         Self { account: Some(account.clone()), ..Self::anonymous(from) }
     }

@@ -30,9 +30,9 @@ macro_rules! actions {
 actions! {
     /// A registration was requested, whether or not the address has an account.
     Register = "registration.request" of "email";
-    /// Another verification mail was requested, whether or not one was sent.
+    /// Another verification email was requested, whether or not one was sent.
     ResendVerification = "registration.resend" of "email";
-    /// A password reset was requested, whether or not a mail was sent.
+    /// A password reset was requested, whether or not an email was sent.
     ForgotPassword = "password.forgot" of "email";
     /// A forgotten password was replaced.
     ResetPassword = "password.reset" of "account";

@@ -24,7 +24,7 @@ use crate::infra::db::WriteTx;
 /// A password reset request. Each field is validated separately, so that all field errors are reported together with those of the password's
 /// strength.
 pub struct Reset {
-    /// The token from the mail.
+    /// The token from the email.
     pub token: Result<MailedToken, Invalid>,
     /// The new password; its strength is checked later.
     pub password: Result<String, Invalid>,

@@ -205,9 +205,9 @@ async fn empty_texts_change_nothing_and_are_inherited_by_a_promotion() {
     }
     assert_eq!(promote(&ada, json!({ "clear": ["description"] })).await.assert(201)["package"]["description"], Value::Null);
     for (info, text) in [
-        (json!({ "clear": ["appVersion"] }), "clear: can name description only"),
+        (json!({ "clear": ["appVersion"] }), "clear: can only contain description"),
         (json!({ "clear": "description" }), "clear: must be a list of strings"),
-        (json!({ "clear": ["description"], "description": "x" }), "clear: must not name description, which is given a text as well"),
+        (json!({ "clear": ["description"], "description": "x" }), "clear: must not contain description if description is set"),
     ] {
         assert_eq!(refused(&app, 400, patch(&ada, "Staging", info)).await, text);
     }
