@@ -33,7 +33,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The service's own URLs. Everybody knows the words in them, so passwords must not rely on those.
+    /// The service's own URLs. Everyone knows the words in them, so passwords must not rely on those.
     pub fn addresses(&self) -> [&str; 2] {
         [&self.base_url, &self.dashboard_url]
     }

@@ -1,4 +1,4 @@
-//! Emails to somebody with whom another account shares an app. Anybody can cause them, so each receiver gets only a few a day.
+//! Emails to someone with whom another account shares an app. Anyone can cause them, so each receiver gets only a few a day.
 
 use shared::ids::AccountId;
 use shared::limit::Rate;

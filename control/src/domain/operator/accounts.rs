@@ -1,7 +1,7 @@
 //! Operator commands for accounts: create, set limits; and for one that was taken over, or whose owner is locked out: suspend, reinstate, sign out
 //! everywhere, unlock, remove second factors.
 //!
-//! Each is a transaction of its own, with one audit row and, where it is about somebody's account, one email to the owner.
+//! Each is a transaction of its own, with one audit row and, where it is about someone's account, one email to the owner.
 
 use std::borrow::Cow;
 
