@@ -329,7 +329,7 @@ async fn operate_on_key(given: &RawSettings, key: &str, command: impl AsyncFnOnc
     Ok(())
 }
 
-/// The database, and the encryption keys that it was checked to have: the mails to owners wait in it, encrypted.
+/// The database, and the encryption keys that it was checked to have: the emails to owners wait in it, encrypted.
 async fn open_with_keys(given: &RawSettings) -> Result<(Db, EncryptionKeys), Failure> {
     // First, since where there is no database, there would be new secrets.
     let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
@@ -356,7 +356,7 @@ async fn rotate_keys(given: &RawSettings) -> Result<(), Failure> {
     db.close().await;
     writeln!(
         std::io::stdout(),
-        "re-encrypted: authenticator seeds {}, keys of recovery codes {}, queued mails {}, open challenges {}; everything is encrypted with {}",
+        "re-encrypted: authenticator seeds {}, keys of recovery codes {}, queued emails {}, open challenges {}; everything is encrypted with {}",
         rotated.seeds,
         rotated.recovery_keys,
         rotated.mails,

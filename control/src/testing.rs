@@ -2,7 +2,7 @@
 //! without them.
 //!
 //! Tests use HTTP wherever possible. This module covers the rest: starting a server in the test's own process, with the test's clock and randomness; test
-//! data without a mail and a password hash for each account; the database; single rounds of jobs, which would not come due while a test runs; and pure
+//! data without an email and a password hash for each account; the database; single rounds of jobs, which would not come due while a test runs; and pure
 //! functions. The root has what many tests need, each module what one area needs. A name is exported while a test needs it. Nothing in control uses
 //! this module.
 

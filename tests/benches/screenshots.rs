@@ -25,7 +25,7 @@ const PAGES: [&str; 16] = [
     "recovery-codes",
     "sessions",
     "keys",
-    "key-made",
+    "key-created",
     "activate",
     "cli-request",
     "design",

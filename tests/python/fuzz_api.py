@@ -41,10 +41,10 @@ PASSWORD = "a long passphrase nobody guesses"
 
 
 class Service:
-    """The service under test, and the data that requests need: an app with a release, keys, tokens in mails."""
+    """The service under test, and the data that requests need: an app with a release, keys, tokens in emails."""
 
-    def __init__(self, base, mails):
-        self.base, self.mails, self.credential, self.password = base, Path(mails), None, PASSWORD
+    def __init__(self, base, mailbox):
+        self.base, self.mailbox, self.credential, self.password = base, Path(mailbox), None, PASSWORD
         self.address = self.newcomer(is_verified=True)
         self.log_in()
         app = {"name": "fuzzed"}
@@ -129,7 +129,7 @@ class Service:
     def mailed_token(self, address, page):
         """The newest token mailed to this address in a link to this page of the dashboard."""
         for _ in range(200):
-            found = sorted(self.mails.glob("*.eml"), key=lambda file: file.stat().st_mtime, reverse=True)
+            found = sorted(self.mailbox.glob("*.eml"), key=lambda file: file.stat().st_mtime, reverse=True)
             for file in found[:20]:
                 mail = email.message_from_bytes(file.read_bytes(), policy=email.policy.default)
                 token = re.search(page + r"#token=([A-Za-z0-9_-]+)", mail.get_body(("plain",)).get_content())
@@ -316,11 +316,11 @@ def fuzz(service, kind, operation, done, failures):
 
 
 def main():
-    base, mails, minutes, *given_seed = sys.argv[1:]
+    base, mailbox, minutes, *given_seed = sys.argv[1:]
     chosen = int(given_seed[0]) if given_seed else random.SystemRandom().randrange(1 << 32)
     CHANCE.seed(chosen)
     print(f"seed {chosen}", flush=True)
-    service = Service(base, mails)
+    service = Service(base, mailbox)
     schema = schemathesis.openapi.from_url(base + "/v1/openapi.json")
     operations = [result.ok() for result in schema.get_all_operations()]
     done, failures = set(), {}

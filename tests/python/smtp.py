@@ -5,9 +5,9 @@ Its first line gives the options: {"tls": "off" | "starttls" | "implicit", "cert
 Each later line replaces the faults: {"faults": [{"stage": S, "do": D, "answer": text, "to": part of the recipient's address}]}
   stages: connection, EHLO, STARTTLS, AUTH, MAIL, RCPT, DATA, content
   refuse  sends the answer instead of its own; at `content`, after the whole mail
-  drop    closes the connection; at `content`, in the middle of the mail
+  drop    closes the connection; at `content`, in the middle of the email
   stall   sends nothing until the faults are replaced, then closes the connection
-  lose    accepts the mail and closes the connection without an answer; at `content` only
+  lose    accepts the email and closes the connection without an answer; at `content` only
 """
 
 import asyncio

@@ -162,7 +162,7 @@ impl TestApp {
     }
 }
 
-/// The contents of the database except the tables in `without` and mails, which are sent: the rows of each table as text, in a fixed order.
+/// The contents of the database except the tables in `without` and emails, which are sent: the rows of each table as text, in a fixed order.
 pub async fn contents(tx: &mut ReadTx, without: &[&str]) -> BTreeMap<String, Vec<String>> {
     let (columns, quote) = match tx.dialect() {
         Dialect::Sqlite => ("SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'", "quote"),

@@ -1,4 +1,4 @@
-//! The mails sent by a server under test: read from its files when it has no mail server, or received by one.
+//! The emails sent by a server under test: read from its files when it has no mail server, or received by one.
 
 use control::testing::on;
 use mail_parser::{Address, MessageParser};
@@ -26,9 +26,9 @@ pub struct ReceivedMail {
 }
 
 impl ReceivedMail {
-    /// Parses a mail.
+    /// Parses an email.
     pub fn parse(bytes: &[u8]) -> Self {
-        let message = MessageParser::default().parse(bytes).expect("a mail");
+        let message = MessageParser::default().parse(bytes).expect("an email");
         let address = |address: Option<&Address<'_>>| {
             address.and_then(|found| found.first()?.address.as_deref().map(str::to_owned)).expect("an address")
         };
@@ -38,8 +38,8 @@ impl ReceivedMail {
             to: address(message.to()),
             subject: message.subject().expect("a subject").to_owned(),
             text: message.body_text(0).expect("a text part").replace("\r\n", "\n"),
-            html: message.body_html(0).expect("a mail with an HTML part").into_owned(),
-            source: String::from_utf8(bytes.to_vec()).expect("a mail in UTF-8"),
+            html: message.body_html(0).expect("an email with an HTML part").into_owned(),
+            source: String::from_utf8(bytes.to_vec()).expect("an email in UTF-8"),
         }
     }
 
@@ -57,25 +57,25 @@ impl ReceivedMail {
 }
 
 impl TestApp {
-    /// Every mail to this address, oldest first, once all queued mails were written. For servers without a mail server.
+    /// Every email to this address, oldest first, once all queued emails were written. For servers without a mail server.
     pub async fn mails_to(&self, address: &str) -> Vec<ReceivedMail> {
         self.write_traces().await;
         until("an empty mail outbox", async || (self.waiting_mails().await == 0).then_some(())).await;
         self.written_mails().into_iter().filter(|mail| mail.to == address).collect()
     }
 
-    /// The newest mail to this address, once all queued mails were written.
+    /// The newest email to this address, once all queued emails were written.
     pub async fn last_mail_to(&self, address: &str) -> ReceivedMail {
         self.mails_to(address).await.pop().unwrap_or_else(|| panic!("no mail to {address}"))
     }
 
-    /// The number of queued mails.
+    /// The number of queued emails.
     pub async fn waiting_mails(&self) -> i64 {
         let mut tx = self.db().read().await.unwrap();
         on!(tx, |conn| sqlx::query_scalar("SELECT COUNT(*) FROM outbox WHERE kind = 'mail'").fetch_one(conn).await).unwrap()
     }
 
-    /// The number of mails being sent.
+    /// The number of emails being sent.
     pub async fn leased_mails(&self) -> i64 {
         let mut tx = self.db().read().await.unwrap();
         on!(tx, |conn| sqlx::query_scalar("SELECT COUNT(*) FROM outbox WHERE kind = 'mail' AND lease_owner IS NOT NULL")
@@ -84,9 +84,9 @@ impl TestApp {
         .unwrap()
     }
 
-    /// The mails in the server's folder, oldest first.
+    /// The emails in the server's folder, oldest first.
     pub fn written_mails(&self) -> Vec<ReceivedMail> {
-        // There is no folder before the first mail.
+        // There is no folder before the first email.
         let Ok(folder) = std::fs::read_dir(self.folder().join("mail")) else { return Vec::new() };
         let mut files: Vec<_> =
             folder.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "eml")).collect();

@@ -99,12 +99,12 @@ impl MailServer {
         self.output.events("fault").len()
     }
 
-    /// The accepted mails so far: one event each, with `to`, `is_encrypted`, `user` and `source`.
+    /// The accepted emails so far: one event each, with `to`, `is_encrypted`, `user` and `source`.
     pub fn taken(&self) -> Vec<Value> {
         self.output.events("mail")
     }
 
-    /// Waits until it has accepted this many mails in total, and returns them.
+    /// Waits until it has accepted this many emails in total, and returns them.
     pub async fn mails(&self, count: usize) -> Vec<ReceivedMail> {
         let events = self.output.until("mail", |events| events.len() >= count).await;
         events.iter().map(|event| ReceivedMail::parse(event["source"].as_str().unwrap().as_bytes())).collect()

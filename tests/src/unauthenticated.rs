@@ -48,12 +48,12 @@ impl Stranger {
         self.post("/v1/auth/register", json!({ "email": format!("{name}@example.com"), "password": PASSWORD })).await
     }
 
-    /// Requests a password reset mail for `<name>@example.com`.
+    /// Requests a password reset email for `<name>@example.com`.
     pub async fn forget(&self, name: &str) -> Answer {
         self.post("/v1/auth/forgot-password", json!({ "email": format!("{name}@example.com") })).await
     }
 
-    /// Requests another verification mail to `<name>@example.com`.
+    /// Requests another verification email to `<name>@example.com`.
     pub async fn resend(&self, name: &str) -> Answer {
         self.post("/v1/auth/resend-verification", json!({ "email": format!("{name}@example.com") })).await
     }

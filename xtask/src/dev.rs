@@ -197,7 +197,7 @@ fn greet(options: &Options, control: &Path, cli: &Path, data: &Path) {
         "
 Updraft is running. Press Ctrl-C to stop.
   dashboard:       {edge}/dashboard
-  mails:           {} (files; their links are also in this log)
+  emails:          {} (files; their links are also in this log)
   SDKs, API:       {edge}
   control plane:   http://localhost:{}
   data, secrets:   {}

@@ -1,4 +1,4 @@
-// For the pages that mails link to: the token is in the URL's fragment, which never leaves the browser. This moves it to the form's field and removes it from
+// For the pages that emails link to: the token is in the URL's fragment, which never leaves the browser. This moves it to the form's field and removes it from
 // the URL. The tab keeps it, since a form that was refused as out of date is opened again by a URL without it. It loads before the first paint, so that
 // there is no layout shift.
 "use strict";
@@ -23,7 +23,7 @@
   };
 
   const classes = document.documentElement.classList;
-  // The link of another mail was opened in this tab.
+  // The link of another email was opened in this tab.
   addEventListener("hashchange", () => {
     const given = take();
     const field = document.getElementById("token");

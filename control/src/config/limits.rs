@@ -78,7 +78,7 @@ struct SessionSettings {
     limit_freshness: i64,
 }
 
-/// Rate limits for unauthenticated requests: logins, registrations, mails.
+/// Rate limits for unauthenticated requests: logins, registrations, emails.
 #[derive(Args)]
 #[command(next_help_heading = "Rate limits for unauthenticated requests")]
 struct UnauthenticatedSettings {
@@ -94,16 +94,16 @@ struct UnauthenticatedSettings {
     /// Registrations per client address
     #[arg(long, env = "UPDRAFT_LIMIT_REGISTER", value_name = "RATE", default_value = "10/1h", value_parser = counted)]
     limit_register: Rate,
-    /// Requests for verification and password reset mails per client address
+    /// Requests for verification and password reset emails per client address
     #[arg(long, env = "UPDRAFT_LIMIT_MAIL_REQUESTS", value_name = "RATE", default_value = "5/1h", value_parser = counted)]
     limit_mail_requests: Rate,
-    /// Registration mails per email address and requesting network (IPv4 /24, IPv6 /48). Above the limit no mail is sent
+    /// Registration emails per email address and requesting network (IPv4 /24, IPv6 /48). Above the limit no email is sent
     #[arg(long, env = "UPDRAFT_LIMIT_REGISTRATION_MAILS", value_name = "RATE", default_value = "3/1h", value_parser = counted)]
     limit_registration_mails: Rate,
-    /// Registration mails per email address, requested from all networks together. Above the limit no mail is sent
+    /// Registration emails per email address, requested from all networks together. Above the limit no email is sent
     #[arg(long, env = "UPDRAFT_LIMIT_ALL_REGISTRATION_MAILS", value_name = "RATE", default_value = "10/1h", value_parser = counted)]
     limit_all_registration_mails: Rate,
-    /// Password reset mails per email address. Above the limit no mail is sent
+    /// Password reset emails per email address. Above the limit no email is sent
     #[arg(long, env = "UPDRAFT_LIMIT_RESET_MAILS", value_name = "RATE", default_value = "3/1h", value_parser = counted)]
     limit_reset_mails: Rate,
     /// Failed two-factor attempts per account: logins, step-ups, confirmations, recovery codes
@@ -112,10 +112,10 @@ struct UnauthenticatedSettings {
     /// Other unauthenticated requests, and password strength checks, per client address
     #[arg(long, env = "UPDRAFT_LIMIT_POSTS", value_name = "RATE", default_value = "60/10m", value_parser = counted)]
     limit_posts: Rate,
-    /// Lifetime of the link in a verification mail
+    /// Lifetime of the link in a verification email
     #[arg(long, env = "UPDRAFT_LIMIT_VERIFY_TOKEN", value_name = "DURATION", default_value = "24h", value_parser = parse_duration)]
     limit_verify_token: i64,
-    /// Lifetime of the link in a password reset mail
+    /// Lifetime of the link in a password reset email
     #[arg(long, env = "UPDRAFT_LIMIT_RESET_TOKEN", value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     limit_reset_token: i64,
 }

@@ -44,7 +44,7 @@ pub struct Config {
     pub database_url: DatabaseUrl,
     /// Where snapshots are pushed; `None` without an edge.
     pub kv: Option<KvConfig>,
-    /// How mails are sent.
+    /// How emails are sent.
     pub mail: MailConfig,
 }
 

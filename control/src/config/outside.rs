@@ -62,14 +62,14 @@ impl Kv {
     }
 }
 
-/// How mails are sent.
+/// How emails are sent.
 #[derive(Args)]
 #[command(next_help_heading = "Mail")]
 pub struct Mail {
-    /// URL of the mail server, smtp://user:password@host:port or smtps://…; if not set, mails are written to files in the data folder
+    /// URL of the mail server, smtp://user:password@host:port or smtps://…; if not set, emails are written to files in the data folder
     #[arg(long, env = "UPDRAFT_SMTP_URL", hide = true, value_parser = smtp)]
     pub smtp_url: Option<SmtpConfig>,
-    /// Sender of mails. Defaults to Updraft <no-reply@HOST>, with the host of `UPDRAFT_BASE_URL`
+    /// Sender of emails. Defaults to Updraft <no-reply@HOST>, with the host of `UPDRAFT_BASE_URL`
     #[arg(long, env = "UPDRAFT_MAIL_FROM", value_name = "ADDRESS")]
     pub mail_from: Option<String>,
 }
@@ -127,7 +127,7 @@ fn smtp(text: &str) -> Result<SmtpConfig, &'static str> {
     };
     let mut tls = match (is_implicit, &credentials) {
         (true, _) => SmtpTls::Implicit,
-        // Mails carry tokens: an attacker on the network must not be able to strip the server's STARTTLS offer.
+        // Emails carry tokens: an attacker on the network must not be able to strip the server's STARTTLS offer.
         (false, _) if !is_loopback(host) => SmtpTls::Required,
         (false, _) => SmtpTls::Offered,
     };

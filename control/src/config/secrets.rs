@@ -29,7 +29,7 @@ pub(super) struct SecretSettings {
     /// Signs bundle URLs. To rotate it, list several separated by commas: the first signs, all verify
     #[arg(long, env = "UPDRAFT_DOWNLOAD_SECRET", hide = true)]
     download_secret: Option<String>,
-    /// Encrypts authenticator seeds and queued mails at rest. Format: key ID, colon, 32 bytes in base64. To rotate it, list several
+    /// Encrypts authenticator seeds and queued emails at rest. Format: key ID, colon, 32 bytes in base64. To rotate it, list several
     /// separated by commas: the first encrypts, all decrypt
     #[arg(long, env = "UPDRAFT_ENCRYPTION_KEY", hide = true)]
     encryption_key: Option<String>,

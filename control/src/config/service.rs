@@ -18,7 +18,7 @@ pub struct Service {
     /// Public URL of the service, without a path. With an edge, the edge's URL
     #[arg(long, env = "UPDRAFT_BASE_URL", value_name = "URL", default_value = "http://localhost:8080", value_parser = root_address)]
     pub base_url: String,
-    /// URL of the dashboard, used for links in mails. Defaults to `UPDRAFT_BASE_URL` plus /dashboard
+    /// URL of the dashboard, used for links in emails. Defaults to `UPDRAFT_BASE_URL` plus /dashboard
     #[arg(long, env = "UPDRAFT_DASHBOARD_URL", value_name = "URL", value_parser = dashboard_address)]
     pub dashboard_url: Option<String>,
     /// URL for direct uploads, which bypass the edge's request size limit. Defaults to `UPDRAFT_BASE_URL`

@@ -42,7 +42,7 @@ messages! {
         NotSuspended = "the account is not suspended",
         /// Another key or session of the account has this name.
         AccessKeyName(String) = "an access key named {0} already exists",
-        /// Somebody else may have registered the email address.
+        /// Someone else may have registered the email address.
         OtherPassword = "this is not the password of the registration: try again, or send replacePassword: true to use this one",
         /// Only named access keys have a `ttl`.
         IsSession = "the lifetime of a session cannot be changed",

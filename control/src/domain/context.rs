@@ -39,7 +39,7 @@ pub struct Context {
     pub entropy: Entropy,
     /// Wakes the snapshot publisher after a change.
     pub publisher: Wake,
-    /// Wakes the mail sender after a mail was enqueued.
+    /// Wakes the mail sender after an email was enqueued.
     pub mailer: Wake,
     /// Verifies that a request comes from a human, where that is configured.
     pub challenge: Challenge,
@@ -115,7 +115,7 @@ impl Context {
         Error::TooMany { limit: exceeded.limit, retry_after: seconds }
     }
 
-    /// Waits for a permit to hash or verify a password. Errors: 503. It is recorded as a limit's refusal, because anybody can cause it as often as they like.
+    /// Waits for a permit to hash or verify a password. Errors: 503. It is recorded as a limit's refusal, because anyone can cause it as often as they like.
     pub async fn password_permit(&self, from: ClientAddress) -> Result<HashingPermit, Error> {
         let permit = self.passwords.acquire(from.0).await;
         if matches!(permit, Err(infra::error::Error::Busy)) {

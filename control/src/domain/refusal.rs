@@ -72,7 +72,7 @@ messages! {
         Password = "incorrect email address or password",
         /// A passkey sign-in. The answer does not tell which passkeys exist.
         Passkey = "the passkey was not accepted: try again, or sign in with your password",
-        /// A pending login or its proof. The answer does not tell whether such a login exists or existed.
+        /// A pending login or its proof. The answer does not reveal whether such a login exists or existed.
         PendingLogin = "the pending login or its proof is not valid: try again, or sign in again",
         /// A code from an authenticator app during its setup.
         Code = "the code is wrong or was already used: enter the current code",

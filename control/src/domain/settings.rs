@@ -16,13 +16,13 @@ use crate::infra::crypto::keys::EncryptionKeys;
 pub struct Settings {
     /// The URL at which devices and clients reach the service, without a trailing slash. Behind the edge, it is the edge's URL.
     pub base_url: String,
-    /// The URL of the dashboard, without a trailing slash. Mails link to it.
+    /// The URL of the dashboard, without a trailing slash. Emails link to it.
     pub dashboard_url: String,
     /// The URL for direct uploads, which bypass the edge's body limit; shown to accounts.
     pub upload_url: String,
     /// Signs bundle URLs.
     pub download_secret: Secrets,
-    /// Encrypt TOTP seeds and queued mails at rest.
+    /// Encrypt TOTP seeds and queued emails at rest.
     pub encryption_keys: EncryptionKeys,
     /// Whether registration is open. `account create` always works.
     pub is_registration_open: bool,
@@ -33,7 +33,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The service's own URLs. Everybody knows the words in them, so passwords must not rely on those.
+    /// The service's own URLs. Everyone knows the words in them, so passwords must not rely on those.
     pub fn addresses(&self) -> [&str; 2] {
         [&self.base_url, &self.dashboard_url]
     }

@@ -1,4 +1,4 @@
-//! Times in words for people, in UTC: on pages and in mails.
+//! Times in words for people, in UTC: on pages and in emails.
 
 use shared::time::UnixMillis;
 

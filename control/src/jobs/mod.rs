@@ -29,7 +29,7 @@ use runner::Runner;
 pub struct Settings {
     /// Where snapshots are pushed; `None` without an edge.
     pub kv: Option<KvConfig>,
-    /// How mails are sent.
+    /// How emails are sent.
     pub mail: mail::Settings,
 }
 

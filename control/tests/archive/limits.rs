@@ -40,14 +40,14 @@ fn names_that_take_too_much_memory_are_refused() {
 fn too_many_bytes_are_refused() {
     let bytes = zip([stored("a", &[1; 600]), stored("b", &[2; 401])]);
     let limits = ArchiveLimits { uncompressed_bytes: 1_000, ..usual() };
-    assert_eq!(refusal_within(&bytes, &limits), "entry \"b\": with it the archive exceeds 1000 bytes uncompressed");
+    assert_eq!(refusal_within(&bytes, &limits), "entry \"b\": it takes the archive over 1000 bytes uncompressed");
     assert!(inspect_within(&bytes, &ArchiveLimits { uncompressed_bytes: 1_001, ..usual() }).is_ok());
 }
 
 #[test]
 fn a_compression_bomb_is_refused() {
     let bytes = zip([deflated("CodePush/main.jsbundle", b"A"), streamed("bomb", &vec![0; 4 << 20])]);
-    assert_eq!(refusal(&bytes), "entry \"bomb\": with it the archive exceeds a compression ratio of 200:1");
+    assert_eq!(refusal(&bytes), "entry \"bomb\": it takes the archive over a compression ratio of 200:1");
 }
 
 #[test]

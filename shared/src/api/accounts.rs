@@ -78,21 +78,21 @@ pub struct Account {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountLimits {
-    /// The most API keys that are neither revoked nor expired.
+    /// Maximum number of API keys that are neither revoked nor expired.
     pub max_api_keys: i64,
     /// How many days of daily metrics are kept.
     pub retention_days: i64,
-    /// The largest bundle of its apps, in bytes.
+    /// Maximum size of a bundle of its apps, in bytes.
     pub max_upload_bytes: i64,
-    /// The most apps that it can own.
+    /// Maximum number of apps that it can own.
     pub max_apps: u32,
-    /// The most deployments of one of its apps.
+    /// Maximum number of deployments of one of its apps.
     pub max_deployments_per_app: u32,
-    /// The most named access keys.
+    /// Maximum number of named access keys.
     pub max_access_keys: u32,
-    /// The most collaborators of one of its apps, including the owner.
+    /// Maximum number of collaborators of one of its apps, including the owner.
     pub max_collaborators_per_app: u32,
-    /// The most bytes that the bundles of all its apps can use, including deleted apps.
+    /// Maximum total size of the bundles of all its apps, including deleted apps, in bytes.
     pub max_stored_bytes: u64,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::keys::Label;
 
-/// The counts of a release label at the end of a day. For the current day: at the last run of the daily job.
+/// The counts of a release label at the end of a day. For the current day: at the last hourly run of the job.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -17,7 +17,7 @@ pub struct DayCounts {
     pub downloaded: i64,
     /// Devices that installed the release so far.
     pub installed: i64,
-    /// Devices that fell back from the release so far.
+    /// Devices that rolled back from the release so far.
     pub failed: i64,
     /// Change of `downloaded` since the day before; null if that day is missing.
     pub downloaded_delta: Option<i64>,

@@ -14,7 +14,7 @@ pub struct Counts {
     pub downloaded: i64,
     /// Devices that installed it; 0 for a binary version.
     pub installed: i64,
-    /// Devices that fell back from it; 0 for a binary version.
+    /// Devices that rolled back from it; 0 for a binary version.
     pub failed: i64,
 }
 

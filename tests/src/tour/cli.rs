@@ -85,7 +85,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.refused("cli-key-refused", "Create key", "Key name must", "Access key for older CLIs").await;
         self.open(&path, "Access key for older CLIs").await;
         self.visit.press("Create key").await;
-        self.shown("cli-key-made", "Your access key").await;
+        self.shown("cli-key-created", "Your access key").await;
     }
 
     /// An expired request, and one that needs a newer sign-in.

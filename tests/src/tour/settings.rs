@@ -134,7 +134,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.open("/keys/new", "New access key").await;
         self.visit.fill("friendlyName", &words.key).await;
         self.visit.press("Create key").await;
-        self.shown("key-made", "Your new key").await;
+        self.shown("key-created", "Your new key").await;
         self.page("key", &key, "Edit access key").await;
         self.set("ttl", "2020-01-01").await;
         self.refused("key-refused", "Save changes", "Choose a date in the future.", "Edit access key").await;
@@ -144,7 +144,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.refused("api-key-refused", "Create key", "Choose at least one scope", "New API key").await;
         self.visit.tick("scopeDeploy").await;
         self.visit.press("Create key").await;
-        self.shown("api-key-made", "Your new key").await;
+        self.shown("api-key-created", "Your new key").await;
         self.page("api-key", &api_key, "Edit API key").await;
         self.page("api-key-revoke", &format!("{api_key}/revoke"), &format!("Revoke the API key {}?", words.api_key)).await;
         self.visit.press("Revoke key").await;

@@ -1,4 +1,4 @@
-//! The complete life of an account over HTTP, with the mails read from the files that the server writes.
+//! The complete life of an account over HTTP, with the emails read from the files that the server writes.
 
 use serde_json::json;
 use tests::SessionOrigin::CliBrowser;
@@ -81,7 +81,7 @@ async fn a_user_registers_twice_reaches_the_limits_and_resets_the_password() {
     // Existing sessions keep working.
     session.get("/v1/authenticated").await.assert(200);
 
-    // The mail about the lockout comes first.
+    // The email about the lockout comes first.
     app.mails_to(EMAIL).await;
     app.clock.advance(1_000);
 
@@ -94,7 +94,7 @@ async fn a_user_registers_twice_reaches_the_limits_and_resets_the_password() {
     at(20).post("/v1/auth/reset-password", body.clone()).await.assert(200);
     at(20).post("/v1/auth/reset-password", body).await.refused(400);
 
-    // Old sessions are revoked, the access key is kept; the mail tells the owner about both.
+    // Old sessions are revoked, the access key is kept; the email tells the owner about both.
     for ended in [&session, &cli] {
         ended.get("/v1/authenticated").await.refused(401);
     }

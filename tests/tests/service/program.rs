@@ -396,6 +396,14 @@ async fn an_invalid_setting_prevents_startup_and_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_setting_is_logged_at_start_with_the_closest_name() {
+    let server = Server::start(&Place::new().await.with("BASEURL", "https://updates.example.com")).await;
+    let ended = server.end(Signal::TERM).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.err.contains("unknown setting UPDRAFT_BASEURL; did you mean UPDRAFT_BASE_URL?"), "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn settings_can_be_flags_but_secrets_cannot() {
     let secret = "hunter2hunter2".repeat(3);
     for flag in ["edge-secret", "download-secret", "encryption-key", "database-url", "kv-token", "smtp-url", "turnstile-secret"] {
@@ -686,9 +694,9 @@ async fn mail_links_are_logged_only_in_evaluation_setups() {
         Client::new(&server.base, None).post("/v1/auth/register", registration).await.assert(202);
         let mails = place.data().join("mail");
         let is_written = || mails.is_dir() && leftovers(&mails, "20").iter().any(|file| file.extension() == Some("eml".as_ref()));
-        until("the mail is written", async || is_written().then_some(())).await;
+        until("the email is written", async || is_written().then_some(())).await;
         let ended = server.end(Signal::TERM).await;
-        assert!(ended.err.contains("a mail was written"), "{}", ended.err);
+        assert!(ended.err.contains("an email was written"), "{}", ended.err);
         assert_eq!(ended.err.contains(&format!("{base_url}/dashboard/verify-email#token=")), is_logged, "{}", ended.err);
         assert!(!ended.err.contains("lovelace"), "{}", ended.err);
     }

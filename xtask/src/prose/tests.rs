@@ -28,25 +28,40 @@ fn plant(folder: &Path, file: &str, text: &str) -> usize {
 #[test]
 fn a_planted_phrase_fails_with_its_file_line_and_replacement() {
     let folder = tempfile::tempdir().unwrap();
-    // Each comment or string has one wrong phrase; code, code spans and literals of one word have none.
+    // One of each kind of text: a script, comments, strings, a page, an email, documentation, refusals, and the snapshots of emails, `--help` and the
+    // API reference. Each has one wrong phrase; code, code spans and literals of one word have none.
     let planted = [
+        ("control/assets/dashboard/decide.js", "// The button, by itself."),
         ("control/src/domain/deployments/mod.rs", "// The key counts\n// for nothing. See `entropy`.\nlet entropy = \"entropy\";"),
         (
             "control/src/domain/keys/api_keys.rs",
             "/* 'a' */ fn a<'a>() -> (&'a str, char) { (r#\"The \"old\" code is worth nothing.\"#, '\"') }",
         ),
         ("control/templates/dashboard/keys.html", "<p title=\"An e-mail\">{{ key }} <code>entropy</code></p>"),
+        ("control/templates/mail/content.txt", "Older links are void."),
         ("docs/contributing.md", "\nWhoever `reads` this.\n\n```\nwhoever\n```"),
         ("tests/refusals.txt", "400 {\"error\":\"the link is valid until tomorrow\"}"),
+        ("tests/tests/service/mail/snapshots/service__mail__words__mails.snap", "This link is too old."),
+        ("tests/tests/service/snapshots/service__program__help.snap", "  --key <KEY>  The key\n               to paste"),
+        ("tests/tests/service/v1/snapshots/service__v1__docs__openapi.snap", "\"description\": \"What strangers can do.\""),
     ];
     let lines: Vec<_> = planted.iter().map(|(file, text)| plant(folder.path(), file, text)).collect();
+    // The line of the phrase within what was appended, and the finding.
     let expected = [
-        format!("{}:{}: \"counts for nothing\": say \"is not counted\", \"no longer works\" (rule for-nothing)", planted[0].0, lines[0]),
-        format!("{}:{}: \"is worth nothing\": say \"no longer works\" (rule worth-nothing)", planted[1].0, lines[1]),
-        format!("{}:{}: \"e-mail\": say \"email\" (rule e-mail)", planted[2].0, lines[2]),
-        format!("{}:{}: \"Whoever\": say \"anyone who\", or name the person (rule whoever)", planted[3].0, lines[3] + 1),
-        format!("{}:{}: \"valid until\": say \"expires on\" (rule valid-until)", planted[4].0, lines[4]),
+        (0, "\"by itself\": say \"on its own\", or \"expires\" (rule by-itself)"),
+        (0, "\"counts for nothing\": say \"is not counted\", \"no longer works\" (rule for-nothing)"),
+        (0, "\"is worth nothing\": say \"no longer works\" (rule worth-nothing)"),
+        (0, "\"e-mail\": say \"email\" (rule e-mail)"),
+        (0, "\"links are void\": say \"no longer works\" (rule void)"),
+        (1, "\"Whoever\": say \"anyone who\", or name the person (rule whoever)"),
+        (0, "\"valid until\": say \"expires on\" (rule valid-until)"),
+        (0, "\"link is too old\": say \"expired\" (rule link-too-old)"),
+        (0, "\"key to paste\": say \"access key for older CLIs\" (rule key-to-paste)"),
+        (0, "\"strangers\": say \"unauthenticated requests\", \"other people\" (rule strangers)"),
     ];
+    let place = planted.iter().zip(lines);
+    let expected: Vec<_> =
+        place.zip(expected).map(|(((file, _), line), (offset, finding))| format!("{file}:{}: {finding}", line + offset)).collect();
     let (passes, found) = lint(folder.path(), None);
     assert!(!passes);
     assert_eq!(found, expected);

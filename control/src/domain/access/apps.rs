@@ -83,7 +83,7 @@ impl AppRow {
         self.is_own || self.accepted_time.is_some()
     }
 
-    /// The name that refers to it for everybody with access.
+    /// The name that refers to it for everyone with access.
     pub fn long_name(&self) -> String {
         format!("{}:{}", self.owner_email, self.name)
     }

@@ -84,7 +84,7 @@ permissions! {
     ManageApp = "apps.manage": Owner | Admin, by Apps;
     /// Add, change and remove collaborators.
     ManageCollaborators = "collaborators.manage": Owner | Admin, by;
-    /// Give up one's own access. Removing a collaborator starts with this right: whose access it is shows later, and removing somebody else's needs
+    /// Give up one's own access. Removing a collaborator starts with this right: whose access it is shows later, and removing someone else's needs
     /// [`ManageCollaborators`].
     LeaveApp = "collaborators.leave": Owner | Admin | Developer | Viewer, by;
     /// Accept the app for one's own account.
@@ -153,7 +153,7 @@ impl<N> AppGrant<N> {
 pub enum AppReference {
     /// By its name, bare or long.
     Name(String),
-    /// By its ID, as in links of mails.
+    /// By its ID, as in links of emails.
     Id(String),
 }
 

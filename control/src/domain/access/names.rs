@@ -89,7 +89,7 @@ pub async fn resolve(tx: &mut ReadTx, account: &AccountId, name: &str) -> sqlx::
         .await)
 }
 
-/// The app with this ID, if the account has access to it. Links in mails use the ID because it survives a rename.
+/// The app with this ID, if the account has access to it. Links in emails use the ID because it survives a rename.
 pub async fn resolve_id(tx: &mut ReadTx, account: &AccountId, app: &str) -> sqlx::Result<Option<ResolvedRow>> {
     on!(tx, |conn| sqlx::query_as(BY_ID).bind(account).bind(app).fetch_optional(conn).await)
 }
@@ -114,7 +114,7 @@ pub async fn release(tx: &mut WriteTx, app: &AppId, name: &str, actor: &AccountI
 }
 
 /// Handles the effects of a new name or namespace of the app. Some collaborators must accept the app again: those who used the name for another app, and
-/// those who have access to another app with that name and never used it for this one. Everybody else now uses the name for this app. The accounts of all
+/// those who have access to another app with that name and never used it for this one. Everyone else now uses the name for this app. The accounts of all
 /// collaborators must be locked.
 pub async fn settle(tx: &mut WriteTx, app: &AppId, namespace: &AccountId, name: &str) -> sqlx::Result<()> {
     on_write!(tx, |conn| sqlx::query(WITHDRAW).bind(app).bind(namespace).bind(name).execute(conn).await)?;

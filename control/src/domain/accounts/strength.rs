@@ -14,7 +14,7 @@ use super::common_passwords;
 /// The allowed length of a password, in characters.
 pub const LENGTH: std::ops::RangeInclusive<usize> = 12..=1_000;
 
-/// Checks a new password: long enough and hard to guess, even for somebody who knows the given words. It takes milliseconds, so the server calls it through
+/// Checks a new password: long enough and hard to guess, even for someone who knows the given words. It takes milliseconds, so the server calls it through
 /// [`super::service::validate_password`], off the async threads.
 pub fn validate(password: &str, known: &[String]) -> Result<(), Invalid> {
     if !LENGTH.contains(&password.chars().count()) {
@@ -104,7 +104,7 @@ fn is_padding(character: char) -> bool {
     is_other && !character.is_alphabetic()
 }
 
-/// Whether a password is hard to guess, even for somebody who knows these words about its owner.
+/// Whether a password is hard to guess, even for someone who knows these words about its owner.
 pub fn is_strong(password: &str, known: &[String]) -> bool {
     let known: Vec<&str> = known.iter().map(|word| truncated(word)).collect();
     zxcvbn::zxcvbn(&bounded(truncated(password)), &known).score() >= Score::Three

@@ -70,7 +70,7 @@ async fn must_be_unused(tx: &mut WriteTx, owner: &AccountId, name: &str, app: &A
 }
 
 /// Renames the app. For other collaborators, a name that they already use keeps its meaning. Errors: 409 when the owner has another app with that name, or
-/// when somebody else chooses a name that the owner uses for another app.
+/// when someone else chooses a name that the owner uses for another app.
 pub async fn rename(app: &Context, grant: &AppGrant<ManageApp>, name: &Name) -> Result<App> {
     let mut change = grant.begin(app).await?;
     let (tx, name) = (&mut change, name.as_str());

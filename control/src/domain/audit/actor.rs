@@ -21,12 +21,12 @@ impl Actor {
         Self { account: Some(account.clone()), credential: Some(credential.to_owned()), credential_kind: kind, address: Some(from.0) }
     }
 
-    /// Somebody without a credential.
+    /// Someone without a credential.
     pub(in crate::domain) fn anonymous(from: ClientAddress) -> Self {
         Self { account: None, credential: None, credential_kind: "none", address: Some(from.0) }
     }
 
-    /// Somebody without a credential who proved to be the account's owner: by its password, or by the token of a mail.
+    /// Someone without a credential who proved to be the account's owner: by its password, or by the token of an email.
     pub(in crate::domain) fn owner(account: &AccountId, from: ClientAddress) -> Self {
         Self { account: Some(account.clone()), ..Self::anonymous(from) }
     }

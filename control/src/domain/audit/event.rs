@@ -7,7 +7,7 @@ use shared::ids::AppId;
 
 macro_rules! actions {
     ($($(#[$doc:meta])* $action:ident = $name:literal of $object:literal;)*) => {
-        /// The audited actions: one for each kind of change that somebody can make. Names never change, because rows are kept forever.
+        /// The audited actions: one for each kind of change that someone can make. Names never change, because rows are kept forever.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Action {
             $($(#[$doc])* $action,)*
@@ -30,9 +30,9 @@ macro_rules! actions {
 actions! {
     /// A registration was requested, whether or not the address has an account.
     Register = "registration.request" of "email";
-    /// Another verification mail was requested, whether or not one was sent.
+    /// Another verification email was requested, whether or not one was sent.
     ResendVerification = "registration.resend" of "email";
-    /// A password reset was requested, whether or not a mail was sent.
+    /// A password reset was requested, whether or not an email was sent.
     ForgotPassword = "password.forgot" of "email";
     /// A forgotten password was replaced.
     ResetPassword = "password.reset" of "account";
@@ -52,11 +52,11 @@ actions! {
     UnlockAccount = "account.unlock" of "account";
     /// An account was deleted.
     DeleteAccount = "account.delete" of "account";
-    /// Somebody signed in.
+    /// Someone signed in.
     LogIn = "session.create" of "session";
     /// The owner of a dashboard session confirmed with the password or a second factor.
     Reauthenticate = "session.reauthenticate" of "session";
-    /// Somebody entered the right password of an account with two-factor authentication.
+    /// Someone entered the right password of an account with two-factor authentication.
     BeginLogIn = "pending_login.create" of "pending_login";
     /// A login failed. If more failed within a minute, one more row has their count.
     FailLogIn = "login.fail" of "account";

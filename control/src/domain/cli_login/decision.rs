@@ -1,4 +1,4 @@
-//! Step two: somebody signed in to the dashboard finds a request, reviews it, and approves or denies it.
+//! Step two: someone signed in to the dashboard finds a request, reviews it, and approves or denies it.
 
 use serde_json::json;
 use shared::ids::CliAuthorizationId;

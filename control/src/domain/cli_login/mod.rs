@@ -1,8 +1,8 @@
 //! How a CLI is authorized. Either a browser on the same machine redirects to the CLI (RFC 8252, RFC 7636), or the user enters a code in any browser (RFC
 //! 8628).
 //!
-//! The CLI starts a request, somebody signed in to the dashboard approves or denies it, and the CLI exchanges it for a credential. There is no other way to
-//! get such a credential. A request belongs to no account until somebody decides on it. Then it belongs to the deciding account only, and depends on the
+//! The CLI starts a request, someone signed in to the dashboard approves or denies it, and the CLI exchanges it for a credential. There is no other way to
+//! get such a credential. A request belongs to no account until someone decides on it. Then it belongs to the deciding account only, and depends on the
 //! approving session until it is exchanged.
 //!
 //! A new password cancels all requests that the account has approved. For this account it also cancels pending requests: the account cannot approve a request

@@ -1,4 +1,4 @@
-//! Mails to an account's owner about authorized devices that were added or revoked.
+//! Emails to an account's owner about authorized devices that were added or revoked.
 
 use shared::ids::AccountId;
 
@@ -9,7 +9,7 @@ use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::Result;
 use crate::domain::mail::{AuthorizedDeviceNotice, Kind, Mail, notices};
 
-/// Queues a mail to the owner (account and email) about devices, by name.
+/// Queues an email to the owner (account and email) about devices, by name.
 pub(crate) async fn enqueue(
     change: &mut Change<'_>,
     owner: (&AccountId, &str),
@@ -22,7 +22,7 @@ pub(crate) async fn enqueue(
     notices::enqueue(change, app, owner.0, &Mail { to: owner.1.to_owned(), kind: kind(notice) }).await
 }
 
-/// Queues one mail to the caller's account about those of the revoked credentials that belonged to CLIs. Other credentials are not mentioned.
+/// Queues one email to the caller's account about those of the revoked credentials that belonged to CLIs. Other credentials are not mentioned.
 pub async fn put_removed(change: &mut Change<'_>, caller: &SignedIn, ended: &[&Credential]) -> Result<()> {
     let devices: Vec<String> = ended.iter().filter(|ended| ended.kind().is_cli()).map(|ended| ended.device().label()).collect();
     if devices.is_empty() {

@@ -1,4 +1,4 @@
-//! Mails to somebody with whom another account shares an app. Anybody can cause them, so each receiver gets only a few a day.
+//! Emails to someone with whom another account shares an app. Anyone can cause them, so each receiver gets only a few a day.
 
 use shared::ids::AccountId;
 use shared::limit::Rate;
@@ -9,10 +9,10 @@ use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::mail::{Mail, outbox};
 use crate::infra::db::WriteTx;
 
-/// The limit of mails to one account about apps shared with it or transferred to it.
+/// The limit of emails to one account about apps shared with it or transferred to it.
 const MAILS: Rate = Rate { count: 10, window: 86_400_000 };
 
-/// Queues a mail to a locked account, unless its limit is reached. Call it after taking all other locks except that of the audit trail, to prevent deadlocks.
+/// Queues an email to a locked account, unless its limit is reached. Call it after taking all other locks except that of the audit trail, to prevent deadlocks.
 pub async fn tell(tx: &mut WriteTx, app: &Context, account: &AccountId, mail: &Mail) -> Result<()> {
     match limits::acquire(tx, Limit::AppNotices, &Subject::account(account), MAILS, app.now()).await? {
         Ok(()) => outbox::enqueue(tx, app, mail).await,

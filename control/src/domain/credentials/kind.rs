@@ -54,7 +54,7 @@ impl CredentialKind {
         }
     }
 
-    /// Whether somebody signed in to get it, on the dashboard or for a CLI.
+    /// Whether someone signed in to get it, on the dashboard or for a CLI.
     pub fn is_login(self) -> bool {
         !matches!(self, Self::NamedKey | Self::ApiKey)
     }

@@ -21,7 +21,7 @@ pub const LAST_USED_EVERY: i64 = 5 * 60_000;
 /// The maximum number of dashboard sessions per account. A further login deletes the oldest, so that logins cannot fill the database.
 const MAX_DASHBOARD_SESSIONS: i64 = 100;
 
-/// How somebody signed in.
+/// How someone signed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionOrigin {
     /// On the dashboard, with an email and a password, or with a passkey.

@@ -63,7 +63,7 @@ impl PlainToken {
         Ok(Self(text))
     }
 
-    /// A new token for a link in a mail: 256 bits. It has no prefix, because it is not a credential.
+    /// A new token for a link in an email: 256 bits. It has no prefix, because it is not a credential.
     pub fn mailed(entropy: &Entropy) -> Result<Self, getrandom::Error> {
         Self::with_prefix("", entropy)
     }

@@ -191,7 +191,7 @@ pub async fn insert_free_key(tx: &mut WriteTx, key: &DeploymentKey) -> sqlx::Res
     on_write!(tx, |conn| sqlx::query(INSERT_FREE_KEY).bind(key.as_str()).execute(conn).await)
 }
 
-/// Assigns a key that belongs to nobody; 0 rows when it belongs to somebody.
+/// Assigns a key that belongs to nobody; 0 rows when it belongs to someone.
 pub async fn take_free_key(
     tx: &mut WriteTx,
     key: &DeploymentKey,

@@ -27,7 +27,7 @@ pub struct Rotated {
     pub seeds: u64,
     /// Keys of recovery codes, one per account with codes.
     pub recovery_keys: u64,
-    /// Queued mails.
+    /// Queued emails.
     pub mails: u64,
     /// Passkey challenges that are pending or not cleaned up yet.
     pub challenges: u64,

@@ -24,16 +24,16 @@ pub enum Kind {
     Setup,
     /// The keys of recovery codes.
     RecoveryKey,
-    /// Mails that the previous release enqueued.
+    /// Emails that the previous release enqueued.
     OldMail,
-    /// Queued mails.
+    /// Queued emails.
     Mail,
     /// Passkey challenges.
     Challenge,
 }
 
 impl Kind {
-    /// All kinds: everything passed to [`seal::seal`] has its kind here. Mails are moved from the old outbox to the new one, so reading both in this order
+    /// All kinds: everything passed to [`seal::seal`] has its kind here. Emails are moved from the old outbox to the new one, so reading both in this order
     /// misses none.
     pub const ALL: [Self; 6] = [Self::Seed, Self::Setup, Self::RecoveryKey, Self::OldMail, Self::Mail, Self::Challenge];
 

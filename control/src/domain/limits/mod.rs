@@ -6,7 +6,7 @@
 //! only failures and uses [`Count`] directly.
 //!
 //! Lock order, to avoid deadlocks: addresses, then email addresses, then attempts per account, all before `accounts` rows. Device cookies come after
-//! email addresses. Counts of quotas by account and of mails to an account come last, after the `accounts` row.
+//! email addresses. Counts of quotas by account and of emails to an account come last, after the `accounts` row.
 
 mod address;
 pub mod quotas;
@@ -37,11 +37,11 @@ pub enum Limit {
     LoginAccount,
     /// Registrations, by client address.
     Register,
-    /// Requests for mails (another verification, a password reset), by client address.
+    /// Requests for emails (another verification, a password reset), by client address.
     MailRequests,
-    /// Registration mails, by email address and requesting network.
+    /// Registration emails, by email address and requesting network.
     RegistrationMails,
-    /// Registration mails, by email address alone.
+    /// Registration emails, by email address alone.
     AllRegistrationMails,
     /// Password reset requests, by email address.
     ResetMails,
@@ -61,13 +61,13 @@ pub enum Limit {
     Collaborators,
     /// Apps renamed, by the account that renames.
     Renames,
-    /// Mails about shared or transferred apps, by recipient account.
+    /// Emails about shared or transferred apps, by recipient account.
     AppNotices,
     /// Failed logins with a device cookie, by the cookie.
     DeviceFailures,
-    /// Security warnings by mail, by account and kind.
+    /// Security warnings by email, by account and kind.
     Warnings,
-    /// Notices by mail, by account and kind.
+    /// Notices by email, by account and kind.
     Notices,
 }
 

@@ -13,21 +13,21 @@ pub struct UnauthenticatedLimits {
     pub login_stop: Rate,
     /// Registrations per client address.
     pub register: Rate,
-    /// Requests for verification and reset mails per client address.
+    /// Requests for verification and reset emails per client address.
     pub mail_requests: Rate,
-    /// Registration mails per email address and requesting network.
+    /// Registration emails per email address and requesting network.
     pub registration_mails: Rate,
-    /// Registration mails per email address, from all networks.
+    /// Registration emails per email address, from all networks.
     pub all_registration_mails: Rate,
-    /// Password reset mails per email address.
+    /// Password reset emails per email address.
     pub reset_mails: Rate,
     /// Failed second-factor attempts per account.
     pub mfa_attempts: Rate,
     /// Other unauthenticated requests per client address.
     pub posts: Rate,
-    /// Lifetime of the link in a verification mail, in milliseconds.
+    /// Lifetime of the link in a verification email, in milliseconds.
     pub verify_token: i64,
-    /// Lifetime of the link in a password reset mail, in milliseconds.
+    /// Lifetime of the link in a password reset email, in milliseconds.
     pub reset_token: i64,
 }
 

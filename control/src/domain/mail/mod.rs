@@ -1,7 +1,7 @@
 //! Emails: their kinds, with the data of each, and the outbox in which they wait.
 //!
 //! A use case enqueues its mail in its own transaction ([`outbox::enqueue`]) and wakes the sender after the commit
-//! ([`crate::infra::wake::Wake`]). So nothing is sent from inside a transaction, and no mail is lost. `notices` limits how many mails of a
+//! ([`crate::infra::wake::Wake`]). So nothing is sent from inside a transaction, and no email is lost. `notices` limits how many emails of a
 //! kind are sent. Texts and sending are in [`crate::jobs::mail`], the two transports in [`crate::infra::mail`]. Start reading at [`Kind`].
 
 pub mod notices;
@@ -14,7 +14,7 @@ use shared::time::UnixMillis;
 use crate::domain::settings::Settings;
 use crate::domain::traces::Notice;
 
-/// A mail to send.
+/// An email to send.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Mail {
     /// The recipient's email address.
@@ -23,7 +23,7 @@ pub struct Mail {
     pub kind: Kind,
 }
 
-/// The kind of a mail, with its data. The outbox stores it in this form, also across upgrades: a new field needs a default.
+/// The kind of an email, with its data. The outbox stores it in this form, also across upgrades: a new field needs a default.
 ///
 /// No mail repeats what someone entered when they signed up, such as a name. Otherwise a stranger could send any text to any address in the name of
 /// this service.
@@ -42,7 +42,7 @@ pub enum Kind {
     },
     /// Someone signed up with this address, which already has an account.
     AlreadyRegistered,
-    /// Someone asked for a password reset of this address, which may have no account. Never sent: the job that sends mails decides what to send
+    /// Someone asked for a password reset of this address, which may have no account. Never sent: the job that sends emails decides what to send
     /// instead, so that the request does the same work for every address.
     ForgotPassword,
     /// A password reset was requested.

@@ -15,7 +15,7 @@ use crate::infra::db::WriteTx;
 const RATE: Rate = Rate { count: 20, window: 3_600_000 };
 
 impl Notice {
-    /// The kind that a mail counts toward. `None` if it is not a notice of a change.
+    /// The kind that an email counts toward. `None` if it is not a notice of a change.
     fn of(kind: &Kind) -> Option<Self> {
         match kind {
             Kind::PasswordChanged(_) | Kind::PasswordReset(_) => Some(Self::Passwords),

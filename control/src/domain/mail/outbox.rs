@@ -1,6 +1,6 @@
-//! Mails in the outbox. They are sealed, since some contain a token.
+//! Emails in the outbox. They are sealed, since some contain a token.
 //!
-//! If a sender dies while it sends a mail, the mail is sent again with the same `Message-ID` once the lease has expired.
+//! If a sender dies while it sends an email, the email is sent again with the same `Message-ID` once the lease has expired.
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -16,15 +16,15 @@ use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::crypto::seal;
 use crate::infra::db::WriteTx;
 
-/// Counts the mails of this process, so that mails of the same millisecond stay in order.
+/// Counts the emails of this process, so that emails of the same millisecond stay in order.
 static ENQUEUED: AtomicU16 = AtomicU16::new(0);
 
-/// Enqueues a mail, in the transaction of the change it is about. Wake the sender after the commit: [`Context::mailer`].
+/// Enqueues an email, in the transaction of the change it is about. Wake the sender after the commit: [`Context::mailer`].
 pub async fn enqueue(tx: &mut WriteTx, app: &Context, mail: &Mail) -> Result<()> {
     enqueue_at(tx, &app.settings.encryption_keys, &app.entropy, app.now(), mail).await
 }
 
-/// The same for commands that run without the service. The mail is sent when the service runs.
+/// The same for commands that run without the service. The email is sent when the service runs.
 pub async fn enqueue_at(tx: &mut WriteTx, keys: &EncryptionKeys, entropy: &Entropy, now: UnixMillis, mail: &Mail) -> Result<()> {
     let id = id(now, entropy.bytes()?);
     let plain = serde_json::to_vec(mail).map_err(Error::internal)?;
@@ -42,14 +42,14 @@ fn id(now: UnixMillis, mut entropy: [u8; 10]) -> MailId {
     MailId::v7(now, entropy)
 }
 
-/// The purpose that the mail with this id is sealed for.
+/// The purpose that the email with this id is sealed for.
 pub fn purpose(id: &str) -> String {
     format!("mail/{id}")
 }
 
-/// Opens the mail of a leased row.
+/// Opens the email of a leased row.
 pub(crate) fn open(lease: &Lease, keys: &EncryptionKeys) -> Result<Mail> {
-    let sealed = lease.payload.as_deref().ok_or_else(|| Error::internal("a mail without contents is in the outbox"))?;
+    let sealed = lease.payload.as_deref().ok_or_else(|| Error::internal("an email without contents is in the outbox"))?;
     let plain = seal::open(keys.all(), &purpose(&lease.key), sealed)?;
     serde_json::from_slice(&plain).map_err(Error::internal)
 }

@@ -1,7 +1,7 @@
 //! Operator commands for accounts: create, set limits; and for one that was taken over, or whose owner is locked out: suspend, reinstate, sign out
 //! everywhere, unlock, remove second factors.
 //!
-//! Each is a transaction of its own, with one audit row and, where it is about somebody's account, one mail to the owner.
+//! Each is a transaction of its own, with one audit row and, where it is about someone's account, one email to the owner.
 
 use std::borrow::Cow;
 
@@ -90,7 +90,7 @@ pub struct Operation<'o> {
     pub operator: &'o Operator<'o>,
     /// The account's email.
     pub email: &'o Email,
-    /// The keys that encrypt the mail to the owner.
+    /// The keys that encrypt the email to the owner.
     pub keys: &'o EncryptionKeys,
 }
 
@@ -189,7 +189,7 @@ impl<'o> Operation<'o> {
         Ok(account)
     }
 
-    /// Enqueues the mail to the owner and commits.
+    /// Enqueues the email to the owner and commits.
     async fn finish(
         &self,
         mut change: OperatorChange<'_>,

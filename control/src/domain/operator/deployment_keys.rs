@@ -27,7 +27,7 @@ pub struct KeyOperation<'o> {
     pub operator: &'o Operator<'o>,
     /// The deployment key.
     pub key: &'o DeploymentKey,
-    /// The keys that encrypt the mails to owners.
+    /// The keys that encrypt the emails to owners.
     pub keys: &'o EncryptionKeys,
 }
 

@@ -1,6 +1,6 @@
 //! Operator commands: for accounts that were taken over, and for squatted deployment keys.
 //!
-//! Each command writes an audit row and mails the owner. Start reading at [`accounts`].
+//! Each command writes an audit row and emails the owner. Start reading at [`accounts`].
 
 pub mod access_keys;
 pub mod accounts;

@@ -1,6 +1,6 @@
 //! Moves rows from the previous release's two outbox tables to the single outbox. Processes of that release run until they are replaced, and a row
 //! they have leased is theirs until the lease expires. Each move deletes the row from one table and inserts it into the other in one transaction. So
-//! a row goes either to the move or to a concurrent claim. A mail keeps its id, and so its `Message-ID`.
+//! a row goes either to the move or to a concurrent claim. An email keeps its id, and so its `Message-ID`.
 //!
 //! **A key can have a row in both tables**, and a process of each release can then write its snapshot at the same time. KV still ends with the newest
 //! snapshot, because the argument in [`crate::jobs::snapshots`] holds for each row separately, and both rows compare with the one version in
@@ -41,10 +41,10 @@ const INSERT: &str = "INSERT INTO outbox (kind, key, payload, created_time, next
     created_time = CASE WHEN excluded.created_time < outbox.created_time THEN excluded.created_time ELSE outbox.created_time END, \
     unsettled_until = CASE WHEN excluded.unsettled_until > outbox.unsettled_until THEN excluded.unsettled_until ELSE outbox.unsettled_until END \
     WHERE outbox.lease_owner IS NULL";
-/// A page of mails, for [`crate::domain::encryption::sealed`].
+/// A page of emails, for [`crate::domain::encryption::sealed`].
 pub const SEALED_MAILS: &str = "SELECT id, sealed FROM mail_outbox \
     WHERE id > $1 AND substr(sealed, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY id LIMIT $4";
-/// Re-encrypts a mail.
+/// Re-encrypts an email.
 pub const MOVE_MAIL: &str = "UPDATE mail_outbox SET sealed = $3 WHERE id = $1 AND sealed = $2";
 
 /// Every statement of this file.

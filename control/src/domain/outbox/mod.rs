@@ -34,10 +34,10 @@ const REQUEUE: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0, at
 const MARK_UNSETTLED: &str = "UPDATE outbox SET unsettled_until = $3 WHERE kind = $1 AND key = $2 AND unsettled_until < $3";
 const DELETE: &str = "DELETE FROM outbox WHERE kind = $1 AND key = $2 AND lease_owner = $3";
 const FIND_OLDEST: &str = "SELECT MIN(created_time) FROM outbox WHERE kind = $1";
-/// A page of mails, for [`crate::domain::encryption::sealed`].
+/// A page of emails, for [`crate::domain::encryption::sealed`].
 pub const MAILS: &str = "SELECT key, payload FROM outbox \
     WHERE kind = 'mail' AND key > $1 AND substr(payload, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY key LIMIT $4";
-/// Re-encrypts a mail.
+/// Re-encrypts an email.
 pub const MOVE_MAIL: &str = "UPDATE outbox SET payload = $3 WHERE kind = 'mail' AND key = $1 AND payload = $2";
 
 /// Every statement of this file.
@@ -46,7 +46,7 @@ pub const SQL: &[&str] = &[ENQUEUE, FIND_DUE, CLAIM, RELEASE, RETRY_LATER, REQUE
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A mail to send. The key is its id, the payload the encrypted mail.
+    /// An email to send. The key is its id, the payload the encrypted email.
     Mail,
     /// A deployment key whose newest snapshot may be missing in KV; no payload.
     Snapshot,

@@ -24,7 +24,7 @@ use crate::infra::db::WriteTx;
 /// A password reset request. Each field is validated separately, so that all field errors are reported together with those of the password's
 /// strength.
 pub struct Reset {
-    /// The token from the mail.
+    /// The token from the email.
     pub token: Result<MailedToken, Invalid>,
     /// The new password; its strength is checked later.
     pub password: Result<String, Invalid>,
@@ -71,7 +71,7 @@ pub(crate) async fn answer(tx: &mut WriteTx, app: &Context, email: &str, asked: 
     mail::outbox::enqueue(tx, app, &Mail { to: email.to_owned(), kind }).await
 }
 
-/// Replaces the password. Ends all sessions and CLI credentials, closes the other resets, clears the failed logins, revokes keys if requested, and
+/// Replaces the password. Revokes all sessions and CLI credentials, closes the other resets, clears the failed logins, revokes keys if requested, and
 /// notifies the owner. The notice lists the keys and factors that remain, and is returned. Errors: 400 for a token that is unknown, used or expired,
 /// and for a weak password, which leaves the token unused; 429.
 pub async fn reset(app: &Context, from: ClientAddress, reset: Reset) -> Result<NewPassword> {

@@ -1,4 +1,4 @@
-//! Limits on registration mails to an email address: per requesting network, and in total. Requests from other networks do not use up the owner's
+//! Limits on registration emails to an email address: per requesting network, and in total. Requests from other networks do not use up the owner's
 //! own limit.
 
 use shared::time::UnixMillis;
@@ -30,7 +30,7 @@ impl Budget {
         network.wait(limits.registration_mails, now).is_none() && all.wait(limits.all_registration_mails, now).is_none()
     }
 
-    /// Counts one mail.
+    /// Counts one email.
     pub(crate) async fn take(self, tx: &mut WriteTx, app: &Context, now: UnixMillis) -> Result<()> {
         let limits = &app.settings.limits.unauthenticated;
         self.network.add(tx, limits.registration_mails, now).await?;
@@ -38,7 +38,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Releases the counts unchanged. Only sent mails count; otherwise requests that send nothing would use up the owner's mails.
+    /// Releases the counts unchanged. Only sent emails count; otherwise requests that send nothing would use up the owner's emails.
     pub(crate) async fn leave(self, tx: &mut WriteTx) -> Result<()> {
         self.network.leave(tx).await?;
         self.all.leave(tx).await

@@ -1,6 +1,6 @@
 //! Turns a registration into an account: by the token of its mail, and on the page also by a password.
 //!
-//! Anyone can register any address, and the mail still goes to the address's owner. So the page asks for the password. If it differs from the
+//! Anyone can register any address, and the email still goes to the address's owner. So the page asks for the password. If it differs from the
 //! registered one, it either is refused or replaces that one: a password chosen by someone else never gives them access.
 
 use std::net::IpAddr;
@@ -47,7 +47,7 @@ impl From<RegistrationRow> for Waiting {
 /// A confirmation request. Each field is validated separately, so that all field errors are reported at once.
 #[derive(Debug)]
 pub struct Confirmation {
-    /// The token from the mail.
+    /// The token from the email.
     pub token: Result<MailedToken, Invalid>,
     /// The account's password; required if it replaces the registered one.
     pub password: Result<Option<Password>, Invalid>,

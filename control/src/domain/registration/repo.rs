@@ -47,7 +47,7 @@ pub struct NewRegistrationRow<'a> {
     pub name: Option<&'a str>,
     /// The PHC string.
     pub password_hash: &'a str,
-    /// The hash of the mail's token; a decoy's token is never sent.
+    /// The hash of the email's token; a decoy's token is never sent.
     pub token: &'a TokenHash,
     /// When the token expires.
     pub token_expires: UnixMillis,

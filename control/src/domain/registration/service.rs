@@ -32,8 +32,8 @@ pub struct NewRegistration {
     pub challenge_token: Result<Option<String>, Invalid>,
 }
 
-/// Stores a registration, and mails the link that confirms it if the address has mails left. For an address that has an account, it stores a decoy
-/// and mails the owner that the address is already registered. The work is the same in both cases. Errors: 403 if registration is closed, or with a
+/// Stores a registration, and emails the link that confirms it if the address has emails left. For an address that has an account, it stores a decoy
+/// and emails the owner that the address is already registered. The work is the same in both cases. Errors: 403 if registration is closed, or with a
 /// code if a challenge token is required; 400; 429.
 pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) -> Result<()> {
     must_be_open(app)?;
@@ -90,13 +90,13 @@ pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) 
     change.commit(event).await
 }
 
-/// The verification mail for a registration made at this time from this client address.
+/// The verification email for a registration made at this time from this client address.
 fn verification(app: &Context, token: &PlainToken, time: UnixMillis, address: String) -> Kind {
     let (link, lifetime) = (mail::verify_email_link(&app.settings, token.reveal()), app.settings.limits.unauthenticated.verify_token);
     Kind::VerifyEmail { link, lifetime, time, address }
 }
 
-/// Sends the verification mail again with a new token; the old one no longer works. Picks the newest registration from the caller's network, else the
+/// Sends the verification email again with a new token; the old one no longer works. Picks the newest registration from the caller's network, else the
 /// newest. For a decoy, the account's owner gets the "already registered" mail again. The response does not reveal whether there is a registration.
 /// Errors: 403 if registration is closed; 400; 429.
 pub async fn resend(app: &Context, from: ClientAddress, email: Result<Email, Invalid>) -> Result<()> {

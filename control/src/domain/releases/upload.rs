@@ -30,7 +30,7 @@ use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{Error, Result, Thing};
 
-/// The most that the body may hold besides the file: boundaries, headers, `packageInfo`.
+/// Maximum size of the rest of the body, besides the file: boundaries, headers, `packageInfo`.
 const BODY_OVERHEAD: u64 = 1 << 20;
 
 /// How often to store the bytes before giving up. Each retry means that another upload of the same bytes was refused between this upload's store and

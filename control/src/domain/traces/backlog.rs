@@ -7,7 +7,7 @@ use shared::ids::AccountId;
 use super::event::{Event, Warning};
 use crate::domain::audit::client_address::ClientAddress;
 
-/// The most entries of each sort kept between two rounds of the job. Further failures are only in the log.
+/// Maximum number of entries of each kind kept between two rounds of the job. Further failures are only in the log.
 const MAX_ENTRIES: usize = 4_096;
 
 /// Failures of one kind for one account.
@@ -25,7 +25,7 @@ pub struct Failures {
     pub count: i64,
 }
 
-/// A warning mail to decide on.
+/// A warning email to decide on.
 #[derive(Debug)]
 pub struct Warned {
     /// The owner.

@@ -64,7 +64,7 @@ pub enum Warning {
     NewNetwork,
 }
 
-/// Kinds of notices to an owner. One mail sums up many.
+/// Kinds of notices to an owner. One email sums up many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Notice {
     /// New passwords.

@@ -58,7 +58,7 @@ impl Traces {
         self.log(&Trace { event: Event::Limit, outcome: limit, account, from }, now);
     }
 
-    /// Queues a warning mail to the owner; at most one a day is sent per kind.
+    /// Queues a warning email to the owner; at most one a day is sent per kind.
     pub(super) fn warn(&self, account: &AccountId, warning: Warning, from: ClientAddress) {
         locked(&self.backlog).warn(account, warning, from);
         self.wake();

@@ -1,11 +1,11 @@
-//! The traces of failures: log lines, audit rows, warning mails to the owner.
+//! The traces of failures: log lines, audit rows, warning emails to the owner.
 //!
 //! A request does not write the rows itself. It records failures in memory, whether or not the address has an account, and [`crate::jobs::traces`]
 //! writes them within a second. So a failed login costs the same with and without an account, and a flood of refusals does not block writers.
 //! Failures not yet written are lost if the process is killed in that second; a graceful shutdown writes them. Once written, the counts are in the
 //! database, and any replica can sum them up.
 //!
-//! [`crate::domain::warnings`] puts the mails into the outbox. Successes are not here: they are already in the audit trail. Start reading at [`fail`]
+//! [`crate::domain::warnings`] puts the emails into the outbox. Successes are not here: they are already in the audit trail. Start reading at [`fail`]
 //! and [`refused`].
 
 pub mod backlog;
@@ -38,7 +38,7 @@ pub fn refused(app: &Context, from: ClientAddress, limit: &'static str, account:
     app.traces.refused(from, limit, account, app.now());
 }
 
-/// Queues a warning mail to the owner; at most one a day is sent per kind.
+/// Queues a warning email to the owner; at most one a day is sent per kind.
 pub fn warn(app: &Context, account: &AccountId, warning: Warning, from: ClientAddress) {
     app.traces.warn(account, warning, from);
 }

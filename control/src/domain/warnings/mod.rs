@@ -1,4 +1,4 @@
-//! Security warnings to account owners by mail: at most one a day of each kind. [`networks`] remembers the networks that an account signed in from.
+//! Security warnings to account owners by email: at most one a day of each kind. [`networks`] remembers the networks that an account signed in from.
 //!
 //! Most warnings are recorded in memory by [`crate::domain::traces::warn`] and sent by [`crate::jobs::traces`]. Start reading at [`enqueue`].
 
@@ -17,7 +17,7 @@ use crate::domain::traces::Warning;
 use crate::domain::traces::backlog::Warned;
 use crate::infra::db::WriteTx;
 
-/// Warning mails per kind and owner.
+/// Warning emails per kind and owner.
 const RATE: Rate = Rate { count: 1, window: 86_400_000 };
 
 /// The name that a kind is counted under.
@@ -39,7 +39,7 @@ fn kind(warning: Warning, circumstances: Circumstances) -> Kind {
     }
 }
 
-/// Puts the mail into the outbox, unless one of this kind was sent within a day. The limit's row is locked after the `accounts` row.
+/// Puts the email into the outbox, unless one of this kind was sent within a day. The limit's row is locked after the `accounts` row.
 pub async fn enqueue(tx: &mut WriteTx, app: &Context, account: &AccountId, warning: Warning, from: ClientAddress) -> Result<()> {
     let Some(row) = accounts::repo::find(tx, account).await? else { return Ok(()) };
     let (now, subject) = (app.now(), Subject::of_kind(account, name(warning)));

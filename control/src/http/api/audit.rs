@@ -52,7 +52,7 @@ fn read(query: &str) -> Result<Page, FieldErrors> {
     let mut errors = FieldErrors::default();
     let [limit, cursor] = parameters(query, ["limit", "cursor"], &mut errors);
     let limit = errors.take("limit", page_size(limit, DEFAULT_LIMIT, MAX_LIMIT));
-    let cursor = cursor.map(|cursor| AuditEventId::try_from(cursor.as_ref()).map_err(|_| "is not one of this list")).transpose();
+    let cursor = cursor.map(|cursor| AuditEventId::try_from(cursor.as_ref()).map_err(|_| "belongs to another list")).transpose();
     match (limit, errors.take("cursor", cursor)) {
         (Some(limit), Some(cursor)) if errors.is_empty() => Ok(Page { limit, cursor }),
         _ => Err(errors),

@@ -74,10 +74,10 @@ fn validate(sent: Field<ReleaseChanges>, errors: &mut FieldErrors, is_hash_given
     for name in errors.take("clear", sent.clear.optional()).flatten().unwrap_or_default() {
         match name.as_str() {
             "description" if info.description.as_ref().is_some_and(|text| !text.is_empty()) => {
-                errors.add("clear", "must not name description, which is given a text as well");
+                errors.add("clear", "must not contain description if description is set");
             }
             "description" => info.description = Some(Description::EMPTY),
-            _ => errors.add("clear", "can name description only"),
+            _ => errors.add("clear", "can only contain description"),
         }
     }
     info

@@ -105,7 +105,7 @@ fn read(query: &str) -> Result<Page, FieldErrors> {
             false
         }
     };
-    let after = cursor.map(|cursor| place(&cursor, is_ascending).ok_or("is not one of this list and order")).transpose();
+    let after = cursor.map(|cursor| place(&cursor, is_ascending).ok_or("belongs to another list or order")).transpose();
     let page = Page {
         limit: errors.take("limit", page_size(limit, DEFAULT_LIMIT, MAX_LIMIT)).unwrap_or(DEFAULT_LIMIT),
         filter: ListFilter {

@@ -15,7 +15,7 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ("icon.svg", "image/svg+xml", include_bytes!("../../../assets/dashboard/icon.svg")),
     // Every page: dialogs, toasts, copy buttons, protection against double submits.
     ("dashboard.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/dashboard.js")),
-    // Pages that mails link to: moves the token out of the URL.
+    // Pages that emails link to: moves the token out of the URL.
     ("token.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/token.js")),
     // Pages with passkeys: asks the browser for one.
     ("passkeys.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/passkeys.js")),

@@ -345,7 +345,7 @@ fn redirecting(frame: &Frame, is_approved: bool, back: String) -> OutcomePage<'_
     OutcomePage { frame, title, text, is_approved, back: Some(back) }
 }
 
-/// A request that was decided, for the account that did so; or one that expired, for everybody.
+/// A request that was decided, for the account that did so; or one that expired, for everyone.
 fn settled(frame: &Frame, mode: Mode, state: request::State) -> OutcomePage<'_> {
     let (title, text) = match (state, mode) {
         (request::State::Pending | request::State::Approved, Mode::Device) => {

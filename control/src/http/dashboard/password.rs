@@ -1,4 +1,4 @@
-//! Resetting a forgotten password: the form, and the page that the mail links to.
+//! Resetting a forgotten password: the form, and the page that the email links to.
 
 use askama::Template;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! Apps that others share with the account: a list on the account page, and the pages to accept or leave one. Mails link to those pages. Only a button on
+//! Apps that others share with the account: a list on the account page, and the pages to accept or leave one. Emails link to those pages. Only a button on
 //! them changes anything, since mail scanners open links.
 
 use askama::Template;

@@ -81,7 +81,7 @@ pub(super) async fn show(frame: Frame, SignInQuery { next, is_again, is_other }:
     if frame.visitor().is_some() && !is_again {
         return frame.redirect_to(next.as_deref().unwrap_or(&frame.path("/")));
     }
-    // A visitor who comes from a mail may have another account than this browser's session.
+    // A visitor who comes from an email may have another account than this browser's session.
     let again = frame.visitor().map(|visitor| visitor.email.as_str()).filter(|_| !is_other);
     let form = sign_in_form(again.unwrap_or_default());
     form.page(&SignIn { is_again: again.is_some(), ..SignIn::new(&frame, &form, next) })

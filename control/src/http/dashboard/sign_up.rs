@@ -1,4 +1,4 @@
-//! Signing up: the form, the mail, and the page that the mail links to.
+//! Signing up: the form, the email, and the page that the email links to.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ struct Sent<'p> {
     frame: &'p Frame,
     form: &'p Form,
     next: Option<String>,
-    /// Whether the visitor asks for another mail, and none was sent yet.
+    /// Whether the visitor asks for another email, and none was sent yet.
     is_again: bool,
 }
 
@@ -162,12 +162,12 @@ struct Confirm<'p> {
     is_other: bool,
 }
 
-/// The token of a mail, from a form.
+/// The token of an email, from a form.
 pub(super) fn token_of(sent: &Fields) -> Result<MailedToken, Invalid> {
     filled(sent, "token").ok_or(Invalid::from("is required")).and_then(str::parse)
 }
 
-/// The field for the token of a mail, filled in from the link by a script, or by hand.
+/// The field for the token of an email, filled in from the link by a script, or by hand.
 pub(super) fn token_field(sent: &Fields) -> Field {
     let hint = "The part after #token= in the link in the email. Filled in automatically if your browser runs JavaScript.";
     Field::text("token", "Token").value(sent.text("token")).hint(hint).class("token")

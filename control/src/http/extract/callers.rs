@@ -83,7 +83,7 @@ impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
-        // Pages that mails link to use the app's id.
+        // Pages that emails link to use the app's id.
         let named = match parameter(parts, app, "app_id").await {
             Ok(id) => AppReference::Id(id),
             Err(_) => AppReference::Name(parameter(parts, app, "app").await?),

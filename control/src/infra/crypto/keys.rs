@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// A key that encrypts authenticator seeds and queued mails, with the id that refers to it in the database.
+/// A key that encrypts authenticator seeds and queued emails, with the id that refers to it in the database.
 #[derive(Clone)]
 pub struct EncryptionKey {
     /// Stored with each encrypted value, for rotation.

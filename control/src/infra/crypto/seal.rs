@@ -1,4 +1,4 @@
-//! Encrypts values in the database that must be readable again: authenticator seeds, mails with tokens. AES-256-GCM.
+//! Encrypts values in the database that must be readable again: authenticator seeds, emails with tokens. AES-256-GCM.
 //!
 //! A sealed value is: the format (1 byte), the length of the key's id (1 byte), the key's id, a random nonce (12 bytes), the ciphertext with its tag.
 //! Everything before the nonce, and the purpose, is authenticated as associated data, so that a value cannot be moved to another row or use.

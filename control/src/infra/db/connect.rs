@@ -167,7 +167,7 @@ fn sqlite(url: &str) -> Result<SqliteConnectOptions, ConnectError> {
     Ok(options.create_if_missing(true).foreign_keys(true).journal_mode(SqliteJournalMode::Wal).busy_timeout(Duration::from_secs(10)))
 }
 
-/// Makes the database file private to its owner: creates it so, and fixes a file that everybody may read, as earlier versions created it in an existing
+/// Makes the database file private to its owner: creates it so, and fixes a file that everyone may read, as earlier versions created it in an existing
 /// folder. SQLite creates its `-wal` and `-shm` files with the same mode.
 #[cfg(unix)]
 fn make_private(file: &Path) -> std::io::Result<()> {

@@ -1,4 +1,4 @@
-//! Mails as files, for a service without a mail server.
+//! Emails as files, for a service without a mail server.
 
 use std::fs::{DirBuilder, OpenOptions, rename};
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::path::Path;
 use lettre::Message;
 use shared::time::UnixMillis;
 
-/// Writes the message into `folder` and returns the file's name. Names sort by the mails' creation time. A mail that is written again replaces its
+/// Writes the message into `folder` and returns the file's name. Names sort by the emails' creation time. An email that is written again replaces its
 /// file.
 pub(crate) async fn write(folder: &Path, id: &str, created: UnixMillis, message: &Message) -> std::io::Result<String> {
     let name = format!("{}-{}.eml", created.iso8601().replace(':', "-"), id);
@@ -16,7 +16,7 @@ pub(crate) async fn write(folder: &Path, id: &str, created: UnixMillis, message:
     Ok(name)
 }
 
-/// Writes a temporary file and renames it, so that readers see only complete mails. Mails contain tokens: no other user of this machine may read them.
+/// Writes a temporary file and renames it, so that readers see only complete emails. Emails contain tokens: no other user of this machine may read them.
 fn write_atomically(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]

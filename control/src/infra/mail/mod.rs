@@ -1,6 +1,6 @@
-//! The two transports for mails: a mail server, or a folder.
+//! The two transports for emails: a mail server, or a folder.
 //!
-//! The kinds of mails are in [`crate::domain::mail`]; their texts and the sending job are in [`crate::jobs::mail`].
+//! The kinds of emails are in [`crate::domain::mail`]; their texts and the sending job are in [`crate::jobs::mail`].
 
 pub mod folder;
 pub mod smtp;
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use lettre::message::Mailbox;
 
-/// How mails are sent.
+/// How emails are sent.
 #[derive(Clone, Debug)]
 pub struct MailConfig {
-    /// The sender of mails.
+    /// The sender of emails.
     pub from: Mailbox,
-    /// The mail server; without one, mails are written to files in the data folder.
+    /// The mail server; without one, emails are written to files in the data folder.
     pub smtp: Option<SmtpConfig>,
 }
 
@@ -60,7 +60,7 @@ impl std::fmt::Debug for SmtpConfig {
     }
 }
 
-/// Why a mail could not be sent.
+/// Why an email could not be sent.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// A retry may succeed.

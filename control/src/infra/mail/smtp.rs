@@ -1,4 +1,4 @@
-//! Sends one mail over its own connection, stage by stage: the meaning of a refusal depends on the stage.
+//! Sends one email over its own connection, stage by stage: the meaning of a refusal depends on the stage.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ impl Server {
         self.stage("DATA", connection.command(Data)).await?;
         let limit = self.config.timeout * CONTENT_FACTOR;
         within(limit, "content", connection.message(&content)).await.map_err(Refusal::of_this_content)?;
-        // The server has accepted the mail. Its reply to QUIT does not matter, so nobody waits for it.
+        // The server has accepted the email. Its reply to QUIT does not matter, so nobody waits for it.
         let quit_timeout = self.config.timeout;
         tokio::spawn(async move { drop(timeout(quit_timeout, connection.quit()).await) });
         Ok(())
@@ -136,7 +136,7 @@ impl Refusal {
         if is_permanent { Failure::Permanent(self.reason()) } else { self.into() }
     }
 
-    /// Permanent if the server cannot accept the mail's content: an enhanced status 5.6.x.
+    /// Permanent if the server cannot accept the email's content: an enhanced status 5.6.x.
     fn of_this_content(self) -> Failure {
         let is_permanent = self.permanent().is_some() && self.subject().as_deref() == Some("6");
         if is_permanent { Failure::Permanent(self.reason()) } else { self.into() }

@@ -15,7 +15,7 @@ use crate::infra::dates::second;
 /// What to do about a change of second factors that the account's owner did not make.
 const NOT_YOU: &str = "If this wasn't you, change your password immediately and remove any second factors you don't recognize.";
 
-/// A mail's content.
+/// An email's content.
 #[derive(Debug)]
 struct Content {
     subject: &'static str,
@@ -56,7 +56,7 @@ struct Html<'l> {
     content: &'l Content,
 }
 
-/// A mail's subject and both of its parts.
+/// An email's subject and both of its parts.
 pub struct Rendered {
     /// The subject.
     pub subject: &'static str,
@@ -66,7 +66,7 @@ pub struct Rendered {
     pub html: String,
 }
 
-/// Renders a mail. `dashboard` is the base URL of the dashboard's pages.
+/// Renders an email. `dashboard` is the base URL of the dashboard's pages.
 pub fn render(kind: &Kind, dashboard: &str) -> Result<Rendered> {
     let content = content(kind, dashboard);
     Ok(Rendered {
@@ -276,7 +276,9 @@ impl Content {
             Notice::Factors => ("change to two-factor authentication", "changes to two-factor authentication"),
             Notice::Transfers => ("app was transferred", "apps were transferred"),
         };
-        self.say("There were many changes of the same kind to your Updraft account. This email sums up those we did not send one for.");
+        self.say(
+            "There were many changes of the same kind to your Updraft account. This email covers the ones that we did not email you about.",
+        );
         self.say(format!("Since {}: {count} {}.", second(since), if count == 1 { one } else { many }));
         self.closing = "If this wasn't you, change your password immediately.";
     }
@@ -376,16 +378,19 @@ impl Content {
     }
 
     fn app_given_away(&mut self, transfer: &Transfer) {
-        let what = format!("Your app was transferred to {}, along with its deployment keys:", plain(&transfer.to));
-        self.transfer("Your app was transferred", &what, transfer);
-        self.say(format!("IP address: {}.", plain(&transfer.address)));
-        self.closing = "You are now an Admin of the app. Until the recipient accepts it, it stays in your account and counts toward your quotas. Until then you can take it back: remove the recipient from the app. If this wasn't you, \
+        self.subject = "Your app was transferred";
+        self.circumstances(transfer.time, &transfer.address);
+        self.say(format!("Your app was transferred to {}, along with its deployment keys:", plain(&transfer.to)));
+        self.list = vec![shown_name(&transfer.app)];
+        self.closing = "You are now an Admin of the app. Until the recipient accepts it, it stays in your account and counts toward your quotas. To take it back, remove the recipient from the app. If this wasn't you, \
              change your password immediately and contact your administrator.";
     }
 
     fn app_received(&mut self, transfer: &Transfer, dashboard: &str) {
-        let what = format!("{} transferred this app to you, along with its deployment keys:", plain(&transfer.from));
-        self.transfer("An app was transferred to you", &what, transfer);
+        self.subject = "An app was transferred to you";
+        self.say(format!("Time: {}.", second(transfer.time)));
+        self.say(format!("{} transferred this app to you, along with its deployment keys:", plain(&transfer.from)));
+        self.list = vec![shown_name(&transfer.app)];
         if let Some(app) = &transfer.app_id {
             self.accept_or_leave(app, dashboard);
         }
@@ -483,13 +488,6 @@ impl Content {
             "If this wasn't you, change your password immediately. A new password signs you out everywhere, including authorized devices.";
     }
 
-    fn transfer(&mut self, subject: &'static str, what: &str, transfer: &Transfer) {
-        self.subject = subject;
-        self.say(format!("Time: {}.", second(transfer.time)));
-        self.say(what);
-        self.list = vec![shown_name(&transfer.app)];
-    }
-
     fn new_password(&mut self, new: &NewPassword) {
         self.circumstances(new.time, &new.address);
         if new.revoked_keys.is_some() {
@@ -514,7 +512,7 @@ fn duration_text(milliseconds: i64) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Text that other people wrote, on one line and with its direction isolated. A line break could make it look like the mail's own text, and a change
+/// Text that other people wrote, on one line and with its direction isolated. A line break could make it look like the email's own text, and a change
 /// of direction could reverse that text.
 fn plain(text: &str) -> String {
     let line: String = text
@@ -524,10 +522,10 @@ fn plain(text: &str) -> String {
     isolate(&line).into_owned()
 }
 
-/// The most characters of an app's name, with its owner's address, that a mail shows: other people choose it.
+/// Maximum length of an app's name, with its owner's address, in an email: other people choose it.
 const MAX_NAME: usize = 100;
 
-/// An app's name, truncated for a mail.
+/// An app's name, truncated for an email.
 fn shown_name(name: &str) -> String {
     let mut shown: String = name.chars().take(MAX_NAME).collect();
     if shown.len() < name.len() {

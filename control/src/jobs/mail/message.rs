@@ -1,4 +1,4 @@
-//! Builds the message of a mail: headers, a text part and an HTML part.
+//! Builds the message of an email: headers, a text part and an HTML part.
 
 use std::time::{Duration, UNIX_EPOCH};
 

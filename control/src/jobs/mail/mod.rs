@@ -1,8 +1,8 @@
-//! Processes the outbox of mails: claims due mails, sends a few at a time, deletes sent ones. `content` has the texts of each kind of mail, `message`
+//! Processes the outbox of emails: claims due emails, sends a few at a time, deletes sent ones. `content` has the texts of each kind of mail, `message`
 //! builds the message.
 //!
 //! The wait between two polls uses real time, at most a second, and [`crate::infra::wake::Wake`] cuts it short.
-//! A mail is sent twice only if the outcome is unknown: the server accepted it and its reply was lost, or this process died before it could record the
+//! An email is sent twice only if the outcome is unknown: the server accepted it and its reply was lost, or this process died before it could record the
 //! reply. Both copies then have the same `Message-ID`.
 
 pub mod content;
@@ -28,23 +28,23 @@ use crate::infra::loopback::is_loopback_address;
 use crate::infra::mail::smtp::Server;
 use crate::infra::mail::{Failure, MailConfig, folder};
 
-/// Maximum number of concurrent mails: one that waits for a slow server does not block the others.
+/// Maximum number of concurrent emails: one that waits for a slow server does not block the others.
 const MAX_CONCURRENT: usize = 4;
 /// The maximum time between two polls of the outbox.
 const TICK: Duration = Duration::from_secs(1);
-/// How long mails in progress may take once the process is told to stop.
+/// How long emails in progress may take once the process is told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 /// The pause after a failure of the database.
 const REST: Duration = Duration::from_secs(2);
-/// The delay after the first failure of a mail, in milliseconds; it doubles each time, up to the maximum.
+/// The delay after the first failure of an email, in milliseconds; it doubles each time, up to the maximum.
 const FIRST_DELAY: i64 = 5_000;
 const MAX_DELAY: i64 = 3_600_000;
-/// The age at which a mail that cannot be sent is dropped, in milliseconds.
+/// The age at which an email that cannot be sent is dropped, in milliseconds.
 const GIVE_UP: i64 = 3 * 86_400_000;
 /// How much longer a lease lasts than an attempt, in milliseconds.
 const LEASE_MARGIN: i64 = 60_000;
 
-/// How mails are transported.
+/// How emails are transported.
 #[derive(Debug)]
 enum Transport {
     Smtp(Server),
@@ -61,12 +61,12 @@ struct Sender {
     timeout: Duration,
 }
 
-/// How mails are sent.
+/// How emails are sent.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The sender, and the mail server.
     pub mail: MailConfig,
-    /// The folder for mails if there is no mail server.
+    /// The folder for emails if there is no mail server.
     pub folder: PathBuf,
 }
 
@@ -79,7 +79,7 @@ pub struct Mails {
 }
 
 impl Mails {
-    /// A sender for this queue. Once `stopped` turns true, mails in progress have five seconds to complete.
+    /// A sender for this queue. Once `stopped` turns true, emails in progress have five seconds to complete.
     pub fn new(app: Arc<Context>, settings: Settings, queue: Queue, stopped: watch::Receiver<bool>) -> Self {
         let MailConfig { from, smtp } = settings.mail;
         let (transport, timeout) = match smtp {
@@ -102,7 +102,7 @@ impl Job for Mails {
     const MAX_PAUSE: Duration = Duration::from_secs(2);
 
     async fn round(&mut self) -> Result<Pause> {
-        // Removes finished tasks. One that panicked keeps its lease; the mail is retried when that expires.
+        // Removes finished tasks. One that panicked keeps its lease; the email is retried when that expires.
         while self.under_way.try_join_next().is_some() {}
         while self.under_way.len() < MAX_CONCURRENT
             && let Some(lease) = self.sender.claim().await?
@@ -142,7 +142,7 @@ async fn deliver(sender: Arc<Sender>, lease: Lease, mut stop: watch::Receiver<bo
     // Without a recorded outcome a sent mail would be sent again. So this is retried while the server runs; it fails only if the database is
     // unavailable for longer than the lease.
     while let Err(error) = sender.settle(&lease, &outcome).await {
-        tracing::warn!(mail.id = lease.key, cause = %chain(&error), "the outcome of a mail could not be recorded");
+        tracing::warn!(mail.id = lease.key, cause = %chain(&error), "the outcome of an email could not be recorded");
         if *stop.borrow() {
             return;
         }
@@ -151,7 +151,7 @@ async fn deliver(sender: Arc<Sender>, lease: Lease, mut stop: watch::Receiver<bo
 }
 
 impl Sender {
-    /// Leases the mail that has been due the longest, for a little longer than the timeout of an attempt.
+    /// Leases the email that has been due the longest, for a little longer than the timeout of an attempt.
     async fn claim(&self) -> Result<Option<Lease>> {
         let timeout = i64::try_from(self.timeout.as_millis()).unwrap_or(0);
         Ok(self.queue.claim(1, timeout.saturating_add(LEASE_MARGIN)).await?.pop())
@@ -177,7 +177,7 @@ impl Sender {
                     .map_err(|error| Failure::Transient(error.to_string()))?;
                 // On a local base URL the link is logged, for people who try the service out. Otherwise a link is a secret.
                 let link = mail.kind.link().filter(|_| is_loopback_address(&self.app.settings.base_url));
-                tracing::info!(file, link, "a mail was written");
+                tracing::info!(file, link, "an email was written");
                 Ok(())
             }
         }
@@ -207,12 +207,12 @@ impl Sender {
         }
         tx.commit().await?;
         match outcome {
-            Ok(()) => tracing::debug!(mail.id = id, attempts, "a mail was sent"),
+            Ok(()) => tracing::debug!(mail.id = id, attempts, "an email was sent"),
             Err(Failure::Transient(reason)) if !is_old => {
-                tracing::warn!(mail.id = id, attempts, reason, "a mail could not be sent; retrying later");
+                tracing::warn!(mail.id = id, attempts, reason, "an email could not be sent; retrying later");
             }
             Err(Failure::Transient(reason) | Failure::Permanent(reason)) => {
-                tracing::error!(mail.id = id, attempts, reason, "a mail could not be sent and is dropped");
+                tracing::error!(mail.id = id, attempts, reason, "an email could not be sent and is dropped");
             }
         }
         Ok(())
@@ -236,7 +236,7 @@ impl Kind {
     }
 }
 
-/// The back-off of a mail with `attempts` earlier failures, in milliseconds.
+/// The back-off of an email with `attempts` earlier failures, in milliseconds.
 fn delay(attempts: i64) -> i64 {
     let doublings = attempts.clamp(0, 12);
     (FIRST_DELAY << doublings).min(MAX_DELAY)

@@ -10,7 +10,7 @@ mod terminal;
 
 use tests::{TestApp, Totp, Visit};
 
-/// Signs `ada@example.com` up through the mail, and in.
+/// Signs `ada@example.com` up through the email, and in.
 async fn sign_up(app: &TestApp, visit: &Visit) {
     visit.open("/dashboard/sign-up").await;
     visit.fill("name", "Ada").await;

@@ -16,7 +16,7 @@ const UNKNOWN: &str = "eve";
 /// The cost of a request: status, password hashes, and written rows by table and kind.
 type Cost = (u16, u64, Vec<String>);
 
-/// A server that counts its writes, and whose mails stay queued.
+/// A server that counts its writes, and whose emails stay queued.
 async fn world() -> TestApp {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up(KNOWN).await;
@@ -63,7 +63,7 @@ async fn registration_and_login_do_not_reveal_whether_an_account_exists() {
     assert_eq!(alike(&app, ["192.0.3.1", "192.0.3.2"], register).await, (202, 1));
     assert_eq!(alike(&app, ["192.0.4.1", "192.0.4.2"], log_in(ANOTHER)).await, (403, 2));
     assert_eq!(alike(&app, ["192.0.5.1", "192.0.5.2"], log_in("wrong")).await, (401, 2));
-    // Resends the mail, then exceeds the limit of the network.
+    // Resends the email, then exceeds the limit of the network.
     let resend = async |stranger: Stranger, name: &'static str| stranger.resend(name).await;
     for number in 10..14 {
         let addresses = [format!("192.0.6.{number}"), format!("192.0.6.1{number}")];

@@ -40,7 +40,7 @@ async fn files_in_an_existing_folder_are_private_to_their_owner() {
     client.post("/v1/auth/register", json!({ "email": "ada@example.com", "password": PASSWORD })).await.assert(202);
     let written = || files(folder.path());
     let is_mail = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "eml");
-    until("the mail is written", async || written().iter().any(is_mail).then_some(())).await;
+    until("the email is written", async || written().iter().any(is_mail).then_some(())).await;
     let names: Vec<String> = written().iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
     for name in ["updraft.db", "updraft.db-wal", "updraft.db-shm", "secrets.env", "serve.lock"] {
         assert!(names.iter().any(|found| found == name), "{name} is not in {names:?}");

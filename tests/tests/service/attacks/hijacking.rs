@@ -73,7 +73,7 @@ async fn an_address_registered_first_by_a_stranger_becomes_its_owners_account() 
     app.stranger(OWNER).register("ada").await.assert(202);
     let mails = app.mails_to(EMAIL).await;
     assert_eq!(mails.len(), 4, "the stranger has not used up the owner's mail limit");
-    // The owner opens one of the stranger's mails, as the first in the mailbox.
+    // The owner opens one of the stranger's emails, as the first in the mailbox.
     let mut reader = browser(&app);
     let page = first_press(&mut reader, &mails[0].token()).await.has_status(200).shows("Enter your password").shows(EMAIL);
     let page = page.shows(STRANGER).shows("203.0.113.0/24");

@@ -15,7 +15,7 @@ async fn operate(app: &TestApp, arguments: &[&str]) -> Ended {
     program::run(&app.settings(), &all).await
 }
 
-/// The same, expecting success with one audit row of this action and one mail with this subject. Returns the output and the mail's text.
+/// The same, expecting success with one audit row of this action and one email with this subject. Returns the output and the email's text.
 async fn done(app: &TestApp, arguments: &[&str], action: &str, subject: &str) -> (String, String) {
     let (rows, mails) = (app.audit_rows().await, app.mails_to(EMAIL).await.len());
     let done = operate(app, arguments).await;
@@ -23,7 +23,7 @@ async fn done(app: &TestApp, arguments: &[&str], action: &str, subject: &str) ->
     assert!(!done.err.contains("ada@"), "{done:?}");
     let events: Vec<_> = app.audit_since(rows).await.into_iter().map(|event| (event.action, event.credential_kind)).collect();
     assert_eq!(events, [(action.to_owned(), "operator".to_owned())]);
-    // The program uses the machine's time, which is ahead of the server's clock: the mail is due then.
+    // The program uses the machine's time, which is ahead of the server's clock: the email is due then.
     app.clock.advance(60_000);
     app.state().mailer.wake();
     let told = app.mails_to(EMAIL).await.split_off(mails);

@@ -16,7 +16,7 @@ async fn register(app: &TestApp, address: &str, password: &str) {
     app.stranger(address).post("/v1/auth/register", json!({ "email": EMAIL, "password": password })).await.assert(202);
 }
 
-/// The number of mails to the address so far.
+/// The number of emails to the address so far.
 async fn mails(app: &TestApp) -> usize {
     app.mails_to(EMAIL).await.len()
 }

@@ -18,7 +18,7 @@ async fn done(app: &TestApp, arguments: &[&str], action: &str) {
     assert_eq!((done.code, done.out.as_str()), (Some(0), ""), "{done:?}");
     let events: Vec<_> = app.audit_since(rows).await.into_iter().map(|event| (event.action, event.object_id)).collect();
     assert_eq!(events, [(action.to_owned(), KEY.to_owned())]);
-    // The program uses the machine's time, which is ahead of the server's clock: the mail is due then.
+    // The program uses the machine's time, which is ahead of the server's clock: the email is due then.
     app.clock.advance(60_000);
     app.state().mailer.wake();
 }

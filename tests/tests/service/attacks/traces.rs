@@ -27,7 +27,7 @@ async fn subjects(app: &TestApp) -> Vec<String> {
     app.mails_to(EMAIL).await.into_iter().map(|mail| mail.subject).collect()
 }
 
-/// The number of mails to Ada with this subject.
+/// The number of emails to Ada with this subject.
 async fn mails(app: &TestApp, subject: &str) -> usize {
     subjects(app).await.iter().filter(|found| *found == subject).count()
 }
@@ -320,7 +320,7 @@ async fn logs_contain_the_failure_but_no_user_input() {
     ];
     assert_eq!(told, expected);
     let written = log.lines().join("\n");
-    assert!(written.contains("a mail was written"), "{written}");
+    assert!(written.contains("an email was written"), "{written}");
     for secret in ["confidential", "conf-iden", PASSWORD, "ada@", &code, &ada.codes[0], key.token(), &pending.token] {
         let line = written.lines().find(|line| line.contains(secret));
         assert_eq!(line, None, "{secret:?} is in the log");

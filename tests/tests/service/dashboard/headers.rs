@@ -146,7 +146,7 @@ async fn a_rate_limit_has_a_page_with_the_time_to_wait() {
     assert!(page.answer.header("retry-after").parse::<u64>().unwrap() > 0);
     is_guarded(&app, &page.answer);
     is_sound(&page.answer);
-    // An error page does not end the session.
+    // An error page does not sign the user out.
     app.clock.advance(61_000);
     reader.open("/dashboard").await.has_status(200).shows("Hello");
 }

@@ -26,7 +26,7 @@ use tests::{Options, TestApp};
 /// Who may open a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Audience {
-    /// Everybody.
+    /// Everyone.
     All,
     /// Signed-in users; others are redirected to the sign-in page.
     SignedIn,

@@ -16,7 +16,7 @@ async fn ada() -> (TestApp, Reader, Client, Client) {
     (app, reader, ada, bob)
 }
 
-/// The path of an app's page, as in mails.
+/// The path of an app's page, as in emails.
 async fn page(app: &TestApp, name: &str, verb: &str) -> String {
     let id = app.texts("SELECT id FROM apps WHERE name = $1", &[name]).await.remove(0);
     format!("/dashboard/account/apps/{id}/{verb}")
@@ -31,7 +31,7 @@ async fn a_shared_app_is_listed_and_accepted_only_by_a_button() {
     let accept_page = page(&app, "demo", "accept").await;
     let list = reader.open("/dashboard/account").await.has_status(200).shows("Shared with you").shows("Not accepted").shows("Viewer");
     assert!(list.html().contains(&format!("href=\"{accept_page}\"")), "{}", list.html());
-    // The mail links to it; opening it changes nothing.
+    // The email links to it; opening it changes nothing.
     assert!(app.last_mail_to("ada@example.com").await.text.contains(&accept_page));
     let rows = app.audit_rows().await;
     let opened = reader.open(&accept_page).await.has_status(200).shows("Accept app").shows("bob@example.com:demo");
@@ -113,7 +113,7 @@ async fn apps_that_are_not_shared_cannot_be_accepted_or_left() {
     // An own app is already accepted, and cannot be left.
     reader.open(&page(&app, "own", "accept").await).await.is_at("/dashboard/account");
     reader.open(&page(&app, "own", "leave").await).await.has_status(404);
-    // A link in a mail asks for a sign-in first.
+    // A link in an email asks for a sign-in first.
     let leave = page(&app, "bobs", "leave").await;
     app.reader().open(&leave).await.is_at("/dashboard/sign-in");
 }

@@ -1,4 +1,4 @@
-//! Signing up by forms alone: the mail, the token, the account.
+//! Signing up by forms alone: the email, the token, the account.
 
 use tests::people::PASSWORD;
 use tests::turnstile::Turnstile;
@@ -9,7 +9,7 @@ async fn sign_up(reader: &mut Reader, name: &str) -> tests::reader::Page {
     reader.fill("/dashboard/sign-up", &fields).await
 }
 
-/// Confirms with the token of a mail, then with [`PASSWORD`].
+/// Confirms with the token of an email, then with [`PASSWORD`].
 async fn confirm(reader: &mut Reader, token: &str) -> tests::reader::Page {
     let page = reader.fill("/dashboard/verify-email", &[("token", token)]).await.has_status(200).shows("Enter your password");
     reader.send(&page.form().with(&[("password", PASSWORD)])).await
@@ -114,7 +114,7 @@ async fn the_mail_is_sent_again_and_replaces_the_first() {
     assert_ne!(first, second);
     reader.fill("/dashboard/verify-email", &[("token", &first)]).await.has_status(400);
     confirm(&mut reader, &second).await.is_at("/dashboard/sign-in");
-    // A visitor who asks for another mail is not told that one was sent.
+    // A visitor who asks for another email is not told that one was sent.
     let page = reader.open("/dashboard/verify-email").await.shows("href=\"/dashboard/sign-up/sent?again\"");
     assert!(!page.html().to_lowercase().contains("we sent"));
     let page = reader.open("/dashboard/sign-up/sent?again").await.shows("Request a new email");

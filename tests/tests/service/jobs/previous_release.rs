@@ -30,7 +30,7 @@ async fn leave(tx: &mut WriteTx, key: &str, lease_until: Option<UnixMillis>) {
     assert_eq!(on_write!(tx, |conn| sqlx::query("DELETE FROM outbox WHERE key = $1").bind(key).execute(conn).await).unwrap(), 1);
 }
 
-/// Leaves a mail to each address, with the given lease.
+/// Leaves an email to each address, with the given lease.
 async fn leave_mails(app: &TestApp, tx: &mut WriteTx, mails: &[(&str, Option<UnixMillis>)]) {
     for (address, lease_until) in mails {
         let mail = Mail { to: (*address).to_owned(), kind: Kind::AlreadyRegistered };
@@ -48,9 +48,9 @@ async fn adopt(app: &TestApp) {
     assert_eq!((first.unwrap(), second.unwrap()), (false, false), "there are few rows");
 }
 
-/// The recipients of the mails that were sent, once only those in the old table are pending.
+/// The recipients of the emails that were sent, once only those in the old table are pending.
 async fn sent(app: &TestApp) -> Vec<String> {
-    until("the mails are sent", async || (app.waiting_mails().await == 0).then_some(())).await;
+    until("the emails are sent", async || (app.waiting_mails().await == 0).then_some(())).await;
     let mut addresses: Vec<String> = app.written_mails().into_iter().map(|mail| mail.to).collect();
     addresses.sort_unstable();
     addresses

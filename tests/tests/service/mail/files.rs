@@ -1,4 +1,4 @@
-//! Without a mail server, mails become files.
+//! Without a mail server, emails become files.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,4 +1,4 @@
-//! Mails, sent through a real mail server and written as files, and the verifier of challenges.
+//! Emails, sent through a real mail server and written as files, and the verifier of challenges.
 
 mod files;
 mod outbox;
@@ -9,7 +9,7 @@ use control::testing::mail::{self, Kind, Mail};
 use shared::time::UnixMillis;
 use tests::AppState;
 
-/// Queues a mail like a use case does: in a transaction, waking the sender after the commit.
+/// Queues an email like a use case does: in a transaction, waking the sender after the commit.
 pub(crate) async fn send(app: &AppState, to: &str, kind: Kind) {
     let mut tx = app.db.write().await.unwrap();
     mail::enqueue(&mut tx, app, &Mail { to: to.to_owned(), kind }).await.unwrap();
@@ -17,7 +17,7 @@ pub(crate) async fn send(app: &AppState, to: &str, kind: Kind) {
     app.mailer.wake();
 }
 
-/// A mail whose link stays valid during every attempt to send it.
+/// An email whose link stays valid during every attempt to send it.
 fn verification(number: usize) -> Kind {
     Kind::VerifyEmail {
         link: format!("https://example.com/dashboard/verify-email#token=token-{number}"),

@@ -70,7 +70,7 @@ async fn two_replicas_send_each_mail_once() {
     for number in 0..30 {
         send(if number % 2 == 0 { replica.state() } else { &state }, "ada@example.com", verification(number)).await;
     }
-    until("all mails are sent", async || (app.waiting_mails().await == 0).then_some(())).await;
+    until("all emails are sent", async || (app.waiting_mails().await == 0).then_some(())).await;
     replica.stop().await.unwrap();
     let mut tokens: Vec<String> = server.mails(30).await.iter().map(tests::ReceivedMail::token).collect();
     tokens.sort();
@@ -95,5 +95,5 @@ async fn a_mail_that_fails_for_three_days_is_dropped() {
     app.clock.advance(71 * HOUR);
     until("the second attempt has failed", async || (attempts().await == Some(2)).then_some(())).await;
     app.clock.advance(HOUR);
-    until("the mail is dropped", async || (app.waiting_mails().await == 0).then_some(())).await;
+    until("the email is dropped", async || (app.waiting_mails().await == 0).then_some(())).await;
 }

@@ -1,4 +1,4 @@
-//! Mails through a real mail server that refuses, stalls and drops connections.
+//! Emails through a real mail server that refuses, stalls and drops connections.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn ca(path: &Path) -> String {
 }
 
 /// Advances the clock past the back-offs repeatedly until `happened`, since a failure is recorded only after the server has failed. The clock stands
-/// still while a mail is being sent: past its lease the mail would be sent again, as if the sender had crashed.
+/// still while an email is being sent: past its lease the email would be sent again, as if the sender had crashed.
 async fn while_time_passes(app: &TestApp, what: &str, mut happened: impl AsyncFnMut() -> bool) {
     until(what, async || {
         let has_happened = happened().await;
@@ -40,7 +40,7 @@ async fn work_off(app: &TestApp) {
     while_time_passes(app, "an empty mail outbox", async || app.waiting_mails().await == 0).await;
 }
 
-/// Sends a mail while the server fails in this way, repairs the server, and expects the mail to have arrived once.
+/// Sends an email while the server fails in this way, repairs the server, and expects the email to have arrived once.
 async fn arrives_once(fault: Value) {
     let mut server = MailServer::start(Tls::StartTls, true).await;
     server.fail(json!([fault])).await;
@@ -105,8 +105,8 @@ async fn a_silent_server_times_out() {
     let mut app = app(format!("smtp://127.0.0.1:{}?timeout=300ms", server.port)).await;
     send(&app.state(), "ada@example.com", verification(1)).await;
     server.failed(1).await;
-    while_time_passes(&app, "the mail is retried", async || server.failures() > 1).await;
-    // On a busy machine a working server may need longer than that, and would get the mail twice.
+    while_time_passes(&app, "the email is retried", async || server.failures() > 1).await;
+    // On a busy machine a working server may need longer than that, and would get the email twice.
     app.stop().await;
     server.fail(json!([])).await;
     app.configure("SMTP_URL", &format!("smtp://127.0.0.1:{}", server.port));
@@ -133,12 +133,12 @@ async fn a_stalled_mail_does_not_block_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_permanently_refused_recipient_or_mail_is_not_retried() {
-    for (stage, answer) in [("RCPT", "550 no such user"), ("RCPT", "550 5.1.1 no such user"), ("content", "554 5.6.0 not this mail")] {
+    for (stage, answer) in [("RCPT", "550 no such user"), ("RCPT", "550 5.1.1 no such user"), ("content", "554 5.6.0 not this email")] {
         let mut server = MailServer::start(Tls::Off, false).await;
         server.fail(json!([{ "stage": stage, "do": "refuse", "answer": answer, "to": "nobody@" }])).await;
         let app = app(format!("smtp://127.0.0.1:{}", server.port)).await;
         send(&app.state(), "nobody@example.com", verification(1)).await;
-        until("the mail is dropped", async || (app.waiting_mails().await == 0).then_some(())).await;
+        until("the email is dropped", async || (app.waiting_mails().await == 0).then_some(())).await;
         send(&app.state(), "ada@example.com", verification(2)).await;
         work_off(&app).await;
         assert_eq!(server.failures(), 1, "{stage}");

@@ -126,7 +126,7 @@ fn of_apps() -> Vec<Kind> {
     ]
 }
 
-/// Whether a mail of this kind is sent unchanged. Without a wildcard, so that a new kind does not compile until it is added here and above.
+/// Whether an email of this kind is sent unchanged. Without a wildcard, so that a new kind does not compile until it is added here and above.
 fn is_sent(kind: &Kind) -> bool {
     match kind {
         Kind::ForgotPassword => false,

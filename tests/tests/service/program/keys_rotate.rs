@@ -33,12 +33,12 @@ async fn rotate_with(app: &TestApp, keys: &str) -> Ended {
     run(&settings, &["keys", "rotate"]).await
 }
 
-/// Runs the program with both keys, expects success and exactly these printed counts: seeds, keys of recovery codes, mails, challenges.
+/// Runs the program with both keys, expects success and exactly these printed counts: seeds, keys of recovery codes, emails, challenges.
 #[track_caller]
 fn moved(ended: &Ended, numbers: [u32; 4]) {
     let [seeds, keys, mails, challenges] = numbers;
     let expected = format!(
-        "re-encrypted: authenticator seeds {seeds}, keys of recovery codes {keys}, queued mails {mails}, open challenges {challenges}; \
+        "re-encrypted: authenticator seeds {seeds}, keys of recovery codes {keys}, queued emails {mails}, open challenges {challenges}; \
          everything is encrypted with t2\n"
     );
     assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (Some(0), expected.as_str(), ""));
@@ -58,7 +58,7 @@ async fn no_mail_waits(app: &TestApp) {
     until("an empty mail outbox", async || (app.waiting_mails().await == 0).then_some(())).await;
 }
 
-/// Stops the server once its mails are sent, and starts it with other keys.
+/// Stops the server once its emails are sent, and starts it with other keys.
 async fn restart(app: &mut TestApp, keys: &str) {
     no_mail_waits(app).await;
     app.stop().await;
@@ -78,7 +78,7 @@ async fn starts(app: &TestApp, keys: &str) -> Result<(), String> {
     server::build(config, Clock::Test(app.clock.clone()), Entropy::System).await.map(drop).map_err(|error| tests::chain(&error))
 }
 
-/// A server at this address sends no mail: the port was free a moment ago.
+/// A server at this address sends no email: the port was free a moment ago.
 async fn nowhere() -> String {
     let port = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
     format!("smtp://127.0.0.1:{port}")
@@ -214,7 +214,7 @@ async fn a_rotation_without_a_needed_key_is_refused() {
     let ada = app.with_both("ada").await;
     ada.set_up_totp().await;
     ada.step_up_options().await;
-    // A mail that the previous release is sending.
+    // An email that the previous release is sending.
     let old = "INSERT INTO mail_outbox (id, sealed, created_time, next_attempt_time, attempts, lease_owner, lease_until) \
         SELECT 'old-' || key, payload, created_time, next_attempt_time, attempts, 'another', 9000000000000 FROM outbox WHERE kind = 'mail'";
     assert!(app.change(old, &[]).await > 0);

@@ -10,7 +10,7 @@ use crate::infra::db::expiry::Expiry;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-// Looked up by the email as typed: only somebody who has signed in to the account learns whether it exists.
+// Looked up by the email as typed: only someone who has signed in to the account learns whether it exists.
 const IS_OF: &str = "SELECT COUNT(*) FROM device_cookies d JOIN accounts a ON a.id = d.account_id \
     WHERE d.token_hash = $1 AND a.email IN ($2, $4) AND d.created_time > $3";
 const TOUCH: &str = "UPDATE device_cookies SET last_used_time = $4 WHERE token_hash = $1 AND account_id = $2 AND created_time > $3";

@@ -29,11 +29,11 @@ pub(super) fn read(file: &mut (impl Read + Seek), end: &End, length: u64, limits
         }
         total += u64::from(entry.uncompressed);
         if total > limits.uncompressed_bytes {
-            let why = format!("with it the archive exceeds {} bytes uncompressed", limits.uncompressed_bytes);
+            let why = format!("it takes the archive over {} bytes uncompressed", limits.uncompressed_bytes);
             return Err(ArchiveFault::entry(entry.name.as_bytes(), why));
         }
         if total > length.saturating_mul(limits.ratio) {
-            let why = format!("with it the archive exceeds a compression ratio of {}:1", limits.ratio);
+            let why = format!("it takes the archive over a compression ratio of {}:1", limits.ratio);
             return Err(ArchiveFault::entry(entry.name.as_bytes(), why));
         }
         entries.push(entry);

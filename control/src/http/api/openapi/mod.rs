@@ -55,7 +55,7 @@ struct Problem {
     /// The request id, equal to the `X-Request-Id` header.
     #[schema(format = "uuid")]
     request_id: String,
-    /// What went wrong, for programs. Only if a code tells what would help.
+    /// What went wrong, for programs. Absent if no code applies.
     #[schema(nullable = false)]
     code: Option<Code>,
     /// Seconds to wait before retrying. Only for login and two-factor authentication.

@@ -12,7 +12,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("204", "Success. No content"),
     ("400", "Invalid request. `error` names every invalid field"),
     ("401", "Credentials are missing, wrong, expired or revoked"),
-    ("403", "Not allowed. `code`, if present, tells what would help"),
+    ("403", "Not allowed. `code`, if present, says what is required"),
     ("404", "Not found, or the caller has no access"),
     ("409", "Conflict: a rule does not allow this"),
     ("413", "The body is too large"),

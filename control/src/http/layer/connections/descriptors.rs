@@ -1,6 +1,6 @@
 //! The limit on file descriptors.
 
-/// Descriptors reserved for everything but client connections: the database, storage, mails, outgoing requests.
+/// Descriptors reserved for everything but client connections: the database, storage, emails, outgoing requests.
 const RESERVED: u64 = 256;
 
 /// Raises this process's descriptor limit, as far as allowed, for `max` connections and one file for each. Returns how many connections fit.

@@ -58,7 +58,7 @@ async fn each_unauthenticated_change_adds_one_row() {
     for path in ["/v1/auth/resend-verification", "/v1/auth/forgot-password"] {
         noted(&app, 202, post(path, &json!({ "email": "nobody@example.com" }))).await;
     }
-    // The limit is three mails an hour per address.
+    // The limit is three emails an hour per address.
     app.clock.advance(3_600_000);
     assert_eq!(noted(&app, 202, post("/v1/auth/forgot-password", &email)).await, none("password.forgot", "email"));
     let reset = json!({ "token": app.last_mail_to("ada@example.com").await.token(), "password": OTHER });
@@ -433,7 +433,7 @@ async fn fifty_concurrent_changes_leave_an_unbroken_chain() {
     let mut done = 0;
     for change in under_way {
         let status = change.await.unwrap().status;
-        // Beyond five an hour, mails are refused.
+        // Beyond five an hour, emails are refused.
         assert!(status.is_success() || status.as_u16() == 429, "{status}");
         done += i64::from(status.is_success());
     }

@@ -81,7 +81,7 @@ async fn both_owners_are_notified_by_mail() {
         given.text.contains("IP address: 127.0.0.1.") && !received.text.contains("IP address"),
         "the receiver does not learn the previous owner's address"
     );
-    // A refused transfer sends no mail.
+    // A refused transfer sends no email.
     transfer(&ada, "demo%20%3Cb%3E", "bob").await.refused(403);
     assert_eq!((app.mails_to("ada@example.com").await.len(), app.mails_to("bob@example.com").await.len()), (1, 1));
 }

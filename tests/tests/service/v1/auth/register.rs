@@ -12,7 +12,7 @@ const DAY: i64 = 24 * HOUR;
 
 const ANOTHER: &str = "quite another phrase for the gate";
 
-/// Registers an address with a password, and returns the token in the mail.
+/// Registers an address with a password, and returns the token in the email.
 async fn registered(app: &TestApp, email: &str, password: &str) -> String {
     app.anonymous().post("/v1/auth/register", json!({ "email": email, "password": password })).await.assert(202);
     app.last_mail_to(email).await.token()

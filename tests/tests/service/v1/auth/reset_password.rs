@@ -13,13 +13,13 @@ async fn forget(app: &TestApp, email: &str) -> Value {
     app.anonymous().post("/v1/auth/forgot-password", json!({ "email": email })).await.assert(202)
 }
 
-/// Requests a reset for `<name>@example.com` and returns the token in the mail.
+/// Requests a reset for `<name>@example.com` and returns the token in the email.
 async fn token(app: &TestApp, name: &str) -> String {
     let email = format!("{name}@example.com");
     forget(app, &email).await;
     let mails = app.mails_to(&email).await;
     // A warning about earlier events may be sent after it.
-    let mail = mails.iter().rfind(|mail| mail.text.contains("#token=")).expect("a mail with a token");
+    let mail = mails.iter().rfind(|mail| mail.text.contains("#token=")).expect("an email with a token");
     assert!(mail.link().starts_with(&format!("{}/dashboard/reset-password#token=", app.base)), "{}", mail.link());
     mail.token()
 }

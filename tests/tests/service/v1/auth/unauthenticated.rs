@@ -194,7 +194,7 @@ async fn an_email_address_gets_three_mails_of_a_kind_an_hour_and_the_limit_is_no
     assert_eq!(from(5).register("ADA").await.assert(202), told);
     from(6).forget("ada").await.assert(202);
     assert_eq!(app.mails_to("ada@example.com").await.len(), 3);
-    // A registration without a mail is still stored, and the last link still works.
+    // A registration without an email is still stored, and the last link still works.
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations").await, 3);
     let token = app.last_mail_to("ada@example.com").await.token();
     from(7).post("/v1/auth/verify-email", json!({ "token": token })).await.assert(200);

@@ -1,9 +1,9 @@
-//! Mails to the owner of an account about changed second factors and used recovery codes.
+//! Emails to the owner of an account about changed second factors and used recovery codes.
 
 use serde_json::json;
 use tests::{Holder, Options, ReceivedMail, TestApp};
 
-/// A server whose mails name the actor, without limits on mails.
+/// A server whose emails name the actor, without limits on emails.
 async fn with_ada() -> (TestApp, Holder) {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
@@ -11,7 +11,7 @@ async fn with_ada() -> (TestApp, Holder) {
     (app, ada)
 }
 
-/// Expects exactly one new mail, with the client address and without secrets.
+/// Expects exactly one new email, with the client address and without secrets.
 async fn one_more(app: &TestApp, ada: &Holder, before: usize) -> ReceivedMail {
     let mut mails = app.mails_to(&ada.email()).await.split_off(before);
     let mail = mails.pop().unwrap();

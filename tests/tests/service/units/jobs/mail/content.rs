@@ -1,4 +1,4 @@
-//! The two parts of mails: user text and links are escaped in both.
+//! The two parts of emails: user text and links are escaped in both.
 
 use control::testing::mail::{Kind, NewPassword, Transfer, render};
 use shared::time::UnixMillis;

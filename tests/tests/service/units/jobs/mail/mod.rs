@@ -1,3 +1,3 @@
-//! Mails.
+//! Emails.
 
 mod content;

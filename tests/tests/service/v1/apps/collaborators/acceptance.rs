@@ -190,7 +190,7 @@ async fn a_new_collaborator_is_told_how_to_accept_and_leave() {
         assert!(part.contains("ada@example.com") && part.contains("Viewer") && !part.contains(&name), "{part}");
     }
     assert!(mail.text.contains("- ada@example.com:demo <b> longlong") && !mail.html.contains("<b>"), "{}", mail.text);
-    // A refused invitation sends no mail.
+    // A refused invitation sends no email.
     ada.post(&path, json!({})).await.refused(409);
     assert_eq!(app.mails_to("bob@example.com").await.len(), 1);
 }

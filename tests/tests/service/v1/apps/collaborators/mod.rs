@@ -240,7 +240,7 @@ async fn an_upload_in_progress_is_refused_if_the_role_is_removed() {
         let path = "/v1/apps/demo/collaborators/bob@example.com";
         ada.send(ada.request(Method::POST, path)).await;
         ada.patch(path, json!({ "permission": "Developer" })).await.assert(200);
-        // The new collaborator gets a mail, which is also a file.
+        // The new collaborator gets an email, which is also a file.
         app.last_mail_to("bob@example.com").await;
         let before = app.leftovers().await;
         let body = Multipart::default().file("package", b"script").text("packageInfo", json!({ "appVersion": "1.0.0" }).to_string()).end();

@@ -1,5 +1,6 @@
 //! PATCH …/release: what can change, what has no effect, and what is refused.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::v1::apps::deployments::{
@@ -109,6 +110,13 @@ async fn a_rollout_can_only_grow_until_complete() {
     }
     // A refusal discards the whole update.
     refused(&app, 409, patch(&ada, "Staging", json!({ "rollout": 50, "isMandatory": true }))).await;
+    // Some clients write whole numbers like this. A plus sign is not JSON.
+    let latest = release(&ada, "Staging", "two", json!({ "rollout": 50.0 })).await;
+    assert_eq!(latest["rollout"], 50);
+    assert_eq!(patch(&ada, "Staging", json!({ "rollout": 60.0 })).await.assert(200)["package"]["rollout"], 60);
+    refused(&app, 400, patch(&ada, "Staging", json!({ "rollout": 60.5 }))).await;
+    let request = ada.request(Method::PATCH, &below("Staging", "release")).header("content-type", "application/json");
+    refused(&app, 400, ada.send(request.body(r#"{"label":+7}"#))).await;
     // A release that was fully rolled out from the start.
     release(&ada, "Production", "one", json!({})).await;
     refused(&app, 409, patch(&ada, "Production", json!({ "rollout": 50 }))).await;
@@ -197,9 +205,9 @@ async fn empty_texts_change_nothing_and_are_inherited_by_a_promotion() {
     }
     assert_eq!(promote(&ada, json!({ "clear": ["description"] })).await.assert(201)["package"]["description"], Value::Null);
     for (info, text) in [
-        (json!({ "clear": ["appVersion"] }), "clear: can name description only"),
+        (json!({ "clear": ["appVersion"] }), "clear: can only contain description"),
         (json!({ "clear": "description" }), "clear: must be a list of strings"),
-        (json!({ "clear": ["description"], "description": "x" }), "clear: must not name description, which is given a text as well"),
+        (json!({ "clear": ["description"], "description": "x" }), "clear: must not contain description if description is set"),
     ] {
         assert_eq!(refused(&app, 400, patch(&ada, "Staging", info)).await, text);
     }
@@ -257,7 +265,7 @@ async fn descriptions_beyond_ten_kilobytes_work_only_in_uploads() {
     // 10,000 two-byte characters: the maximum in UTF-16 code units, but too many bytes for a JSON body.
     for path in ["release", "promotions"] {
         let body = json!({ "destination": "Production", "packageInfo": { "description": "é".repeat(10_000) } });
-        let method = if path == "release" { reqwest::Method::PATCH } else { reqwest::Method::POST };
+        let method = if path == "release" { Method::PATCH } else { Method::POST };
         refused(&app, 413, ada.send(ada.request(method, &below("Staging", path)).json(&body))).await;
     }
     // One unit too many, within the bytes.

@@ -16,7 +16,7 @@ const OTHER: &str = "quite another phrase for the gate";
 /// The event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// A password reset by mail.
+    /// A password reset by email.
     Reset,
     /// The approving session changes the password and is kept.
     ChangeHere,

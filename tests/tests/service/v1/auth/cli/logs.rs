@@ -122,7 +122,7 @@ async fn state_verifier_and_code_are_not_logged() {
         server.stop(Duration::from_secs(10));
 
         let written = output.lines().join("\n");
-        for said in ["TRACE", "a mail was written"] {
+        for said in ["TRACE", "an email was written"] {
             assert!(written.contains(said), "it logs everything, including device notices: {said}");
         }
         assert!(secrets.len() >= 8 && secrets.iter().all(|secret| secret.len() >= 8), "{secrets:?}");

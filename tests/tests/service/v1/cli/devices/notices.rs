@@ -1,4 +1,4 @@
-//! Mails about authorized and revoked devices.
+//! Emails about authorized and revoked devices.
 
 use serde_json::json;
 use tests::SessionOrigin::Dashboard;

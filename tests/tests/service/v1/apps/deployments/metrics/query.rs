@@ -109,6 +109,8 @@ async fn invalid_dates_are_refused_naming_each() {
         assert_eq!(refused(&format!("?from={wrong}&to={wrong}")).await, format!("from: {rule}; to: {rule}"), "{wrong}");
     }
     assert_eq!(refused("?from=2026-01-02&to=2026-01-01").await, "from: must not be after to");
+    assert_eq!(refused("?from=2026-01-01&from=2026-01-01").await, "from: must be given only once");
+    assert_eq!(refused("?to=&to=2026-01-01").await, "to: must be given only once");
     assert_eq!(refused("?from=9999-12-31&to=9999-12-30").await, "from: must not be after to");
     ada.get(&format!("{PATH}?from=2026-01-01&to=2026-01-01")).await.assert(200);
     // Access is checked first.

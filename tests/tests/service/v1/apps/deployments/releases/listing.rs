@@ -220,6 +220,11 @@ async fn every_invalid_parameter_is_named_at_once() {
         let text = refused(&app, 400, ask(query)).await;
         assert!(text.starts_with(&format!("{}: ", query.split('=').next().unwrap())), "{query}: {text}");
     }
+    // A repeated parameter, also if one of the values is empty.
+    for name in ["limit", "order", "isDisabled", "isMandatory", "releaseMethod", "appVersion", "search", "cursor"] {
+        let text = refused(&app, 400, ask(&format!("{name}=&{name}="))).await;
+        assert_eq!(text, format!("{name}: must be given only once"));
+    }
     let text = refused(&app, 400, ask("limit=0&order=x&isDisabled=x&isMandatory=x&releaseMethod=x&cursor=x")).await;
     for name in ["limit", "order", "isDisabled", "isMandatory", "releaseMethod", "cursor"] {
         assert!(text.contains(&format!("{name}: ")), "{text}");
