@@ -7,7 +7,7 @@ use crate::output::terminal;
 pub(crate) enum Kind {
     /// The server refused, or something failed here.
     Failed,
-    /// The command line or the project file is wrong.
+    /// The arguments or the project file are wrong.
     Usage,
     /// There is no credential, or the server no longer accepts it.
     NotSignedIn,
@@ -74,7 +74,7 @@ impl Error {
         Self::new(Kind::Failed, what, next)
     }
 
-    /// A wrong command line or project file.
+    /// Wrong arguments or a wrong project file.
     pub(crate) fn usage(what: impl Into<String>, next: impl Into<String>) -> Self {
         Self::new(Kind::Usage, what, next)
     }

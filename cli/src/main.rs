@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints help, the version, or what is wrong with the command line.
+/// Prints help, the version, or what is wrong with the arguments.
 fn usage(error: &clap::Error) -> ExitCode {
     // Nobody reads a closed pipe.
     let _ = error.print();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shared::signature::{Download, verify_download};
+use shared::signature::{Download, download_parameters, verify_download};
 use shared::wire::range::{RequestedRange, names_tag, requested_range};
 use wasm_bindgen::JsValue;
 use worker::{Bucket, Range, ResponseBody, web_sys};
@@ -20,7 +20,7 @@ const BUCKET_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves a bundle for a valid URL: returns the response, or the request to send to control for it.
 pub(crate) async fn serve(call: &Call<'_>, reply: &Reply<'_>, blob: &str, query: &str) -> Result<JsValue, Failure> {
-    let (expires, signature) = (parameter(query, "expires"), parameter(query, "signature"));
+    let (expires, signature) = download_parameters(query).map_err(|errors| Refusal::new(400, errors.to_string()))?;
     let download = verify_download(&call.settings.download_secrets, blob, expires, signature, call.now)
         .map_err(|refusal| Refusal::new(403, refusal.to_string()))?;
     if let Ok(bucket) = call.env.bucket(env::BUNDLES) {
@@ -34,12 +34,6 @@ pub(crate) async fn serve(call: &Call<'_>, reply: &Reply<'_>, blob: &str, query:
         }
     }
     Ok(proxy::outgoing(call)?.into())
-}
-
-/// The first value of a query parameter, undecoded: these parameters never need escapes.
-fn parameter<'q>(query: &'q str, name: &str) -> &'q str {
-    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.find_map(|(key, value)| (key == name).then_some(value)).unwrap_or_default()
 }
 
 /// The response from R2; `None` if the object does not exist.
@@ -105,17 +99,5 @@ fn body(object: &worker::Object) -> Result<Option<web_sys::ReadableStream>, Fail
     match body.response_body()? {
         ResponseBody::Stream(stream) => Ok(Some(stream)),
         ResponseBody::Empty | ResponseBody::Body(_) => Ok(None),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parameter;
-
-    #[test]
-    fn parameters_are_found_by_name() {
-        assert_eq!(parameter("expires=1&signature=ab-_&expires=2", "expires"), "1");
-        assert_eq!(parameter("expires=1&signature=ab-_", "signature"), "ab-_");
-        assert_eq!(parameter("xsignature=1", "signature"), "");
     }
 }

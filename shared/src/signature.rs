@@ -2,8 +2,8 @@
 //!
 //! Each kind signs a message that no other kind can produce. Several secrets can be active at once, so that one can be rotated without downtime.
 
-use crate::Invalid;
 use crate::hash::{BlobKey, hex, sha256};
+use crate::invalid::{FieldErrors, Invalid};
 use crate::time::UnixMillis;
 use crate::wire::path::BUNDLES;
 use base64::Engine;
@@ -98,6 +98,21 @@ pub struct Download {
     pub blob: BlobKey,
     /// The milliseconds until the URL expires.
     pub expires_in: i64,
+}
+
+/// `expires` and `signature` of a download URL's query, undecoded: they never need escapes. Absent is empty. Errors: those that are repeated.
+pub fn download_parameters(query: &str) -> Result<(&str, &str), FieldErrors> {
+    let mut errors = FieldErrors::default();
+    let mut parameter = |name| {
+        let mut values = query.split('&').filter_map(|pair| pair.split_once('=')).filter_map(|(key, value)| (key == name).then_some(value));
+        let first = values.next().unwrap_or_default();
+        if values.next().is_some() {
+            errors.add(name, "must be given only once");
+        }
+        first
+    };
+    let found = (parameter("expires"), parameter("signature"));
+    if errors.is_empty() { Ok(found) } else { Err(errors) }
 }
 
 /// Verifies a download URL, given its parts: the path segment and both query values.

@@ -5,8 +5,8 @@ use shared::Invalid;
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::AppId;
 use shared::signature::{
-    CallSignature, Download, DownloadRefusal, DownloadUrls, Secrets, download_url, sign_address, sign_call, verify_address, verify_call,
-    verify_call_head, verify_download,
+    CallSignature, Download, DownloadRefusal, DownloadUrls, Secrets, download_parameters, download_url, sign_address, sign_call,
+    verify_address, verify_call, verify_call_head, verify_download,
 };
 use shared::time::UnixMillis;
 
@@ -89,6 +89,14 @@ fn modified_or_foreign_download_urls_are_rejected() {
     ] {
         assert_eq!(verify_download(&both, blob_text, expires, signature, now), Err(DownloadRefusal::Malformed));
     }
+}
+
+#[test]
+fn the_parameters_of_a_download_url_are_found_by_name_and_must_not_be_repeated() {
+    assert_eq!(download_parameters("expires=1&signature=ab-_"), Ok(("1", "ab-_")));
+    assert_eq!(download_parameters("xsignature=1&expires"), Ok(("", "")));
+    let errors = download_parameters("expires=1&signature=ab-_&expires=2&signature=").unwrap_err();
+    assert_eq!(errors.to_string(), "expires: must be given only once; signature: must be given only once");
 }
 
 #[test]

@@ -286,6 +286,7 @@ async fn edge_and_control_plane_serve_and_refuse_bundles_identically() {
     ] {
         same(&app, &Method::GET, &wrong, |request| request).await.refused(403);
     }
+    same(&app, &Method::GET, &format!("{path}&signature=x"), |request| request).await.refused(400);
     let slash = same(&app, &Method::GET, &format!("{address}/?{query}"), |request| request).await;
     assert_bytes(&slash, 200, &bundle.0);
 

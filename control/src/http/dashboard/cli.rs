@@ -30,6 +30,7 @@ use crate::domain::second_factors as mfa;
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
 use crate::http::extract::AuthorizationPath;
+use crate::http::extract::query::parameter;
 use crate::infra::dates::{RelativeTime, relative};
 
 /// Why the visitor cannot continue, and what to do about it.
@@ -167,8 +168,7 @@ fn activate_form(code: &str) -> Form {
 }
 
 pub(super) async fn show_activate(frame: Frame, _session: DashboardSession, RawQuery(query): RawQuery) -> Result<Response> {
-    let mut pairs = form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes());
-    let given = pairs.find(|(name, _)| name == "user_code").and_then(|(_, code)| code.parse::<UserCode>().ok());
+    let given = parameter(query.as_deref().unwrap_or_default(), "user_code")?.and_then(|code| code.parse::<UserCode>().ok());
     let form = activate_form(&given.as_ref().map(UserCode::to_string).unwrap_or_default());
     form.page(&Activate { frame: &frame, form: &form, is_filled_in: given.is_some() })
 }

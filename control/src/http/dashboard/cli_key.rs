@@ -20,6 +20,7 @@ use crate::domain::error::{Error, Result};
 use crate::domain::keys::access_keys::{self as service, DEFAULT_TTL, NewAccessKey, validate_friendly_name};
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
+use crate::http::extract::query::parameter;
 use crate::infra::dates::RelativeTime;
 
 /// The maximum length of a hostname, in characters (RFC 1035, section 2.3.4: 63 for each label).
@@ -84,7 +85,7 @@ pub(super) fn logins() -> Router<AppState> {
 }
 
 async fn to_key(State(app): State<AppState>, RawQuery(query): RawQuery) -> Result<Response> {
-    let address = format!("{}{}", app.settings.dashboard_url, page_of(&hostname_asked(query.as_deref())));
+    let address = format!("{}{}", app.settings.dashboard_url, page_of(&hostname_asked(query.as_deref())?));
     let location = HeaderValue::try_from(address).map_err(Error::internal)?;
     Ok((StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response())
 }
@@ -100,9 +101,8 @@ fn page_of(hostname: &str) -> String {
 }
 
 /// The hostname in a query.
-fn hostname_asked(query: Option<&str>) -> String {
-    let mut pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-    pairs.find(|(name, _)| name == "hostname").map(|(_, hostname)| hostname_of(&hostname)).unwrap_or_default()
+fn hostname_asked(query: Option<&str>) -> Result<String> {
+    Ok(parameter(query.unwrap_or_default(), "hostname")?.map(|hostname| hostname_of(&hostname)).unwrap_or_default())
 }
 
 pub(super) async fn show(
@@ -113,7 +113,7 @@ pub(super) async fn show(
     caller: NotApiKey,
     RawQuery(query): RawQuery,
 ) -> Result<Response> {
-    let hostname = hostname_asked(query.as_deref());
+    let hostname = hostname_asked(query.as_deref())?;
     let obstacle = right.err().map(|error| Obstacle::of(&frame, error, frame.here())).transpose()?;
     let form = key_form(&free_name(&app, &caller, &hostname).await?);
     form.page(&KeyPage { frame: &frame, form: &form, hostname: &hostname, days: DAYS, obstacle })

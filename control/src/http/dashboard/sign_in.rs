@@ -19,6 +19,7 @@ use crate::domain::error::{Error, Refusal, Result};
 use crate::domain::keys::sessions;
 use crate::domain::login::service::{self, Login, Outcome};
 use crate::http::AppState;
+use crate::http::extract::query::parameter;
 
 #[derive(Template)]
 #[template(path = "dashboard/sign_in.html")]
@@ -33,7 +34,7 @@ struct SignIn<'p> {
 }
 
 /// The query of a sign-in page.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct SignInQuery {
     /// Where to go afterwards; an address of ours.
     pub(super) next: Option<String>,
@@ -48,16 +49,11 @@ impl FromRequestParts<AppState> for SignInQuery {
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         let frame = Frame::from_request_parts(parts, app).await?;
-        let mut parsed = Self::default();
-        for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()) {
-            match name.as_ref() {
-                "next" => parsed.next = frame.site().next(&value).map(str::to_owned),
-                "again" => parsed.is_again = true,
-                "other" => (parsed.is_again, parsed.is_other) = (true, true),
-                _ => {}
-            }
-        }
-        Ok(parsed)
+        let query = parts.uri.query().unwrap_or_default();
+        let next = parameter(query, "next")?;
+        let has = |name: &str| form_urlencoded::parse(query.as_bytes()).any(|(given, _)| given == name);
+        let is_other = has("other");
+        Ok(Self { next: next.and_then(|next| frame.site().next(&next).map(str::to_owned)), is_again: is_other || has("again"), is_other })
     }
 }
 

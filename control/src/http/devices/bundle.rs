@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, he
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use shared::hash::BlobKey;
-use shared::signature::{Download, verify_download};
+use shared::signature::{Download, download_parameters, verify_download};
 use shared::wire::headers::{self, BUNDLE_METHODS};
 use shared::wire::path::BUNDLES;
 use shared::wire::problem::WRONG_RANGE;
@@ -44,7 +44,7 @@ fn refuse(mut response: Response) -> Response {
 
 /// Serves a bundle, or a range of it, to anyone with a valid signed URL.
 async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers: &HeaderMap) -> Result<Response> {
-    let (expires, signature) = (parameter(query, "expires"), parameter(query, "signature"));
+    let (expires, signature) = download_parameters(query)?;
     let Download { blob, expires_in } = match verify_download(&app.settings.download_secret, blob, expires, signature, app.now()) {
         Ok(download) => download,
         Err(refusal) => return Ok(refuse(problem::refused(StatusCode::FORBIDDEN, &refusal.to_string()))),
@@ -103,9 +103,4 @@ fn unsatisfiable(length: u64) -> Response {
 
 fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name).and_then(|value| value.to_str().ok())
-}
-
-/// The first value of a query parameter, not decoded: neither of the two ever needs escapes.
-fn parameter<'q>(query: &'q str, name: &str) -> &'q str {
-    query.split('&').filter_map(|pair| pair.split_once('=')).find_map(|(key, value)| (key == name).then_some(value)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Query parameters of the management API.
+//! Query parameters of the management API and of pages.
 
 use std::borrow::Cow;
 
@@ -15,6 +15,13 @@ pub fn parameters<'q, const N: usize>(query: &'q str, names: [&'static str; N], 
         }
         first.filter(|value| !value.is_empty())
     })
+}
+
+/// The value of one parameter, under the same rules. Errors: if it is given more than once.
+pub fn parameter<'q>(query: &'q str, name: &'static str) -> Result<Option<Cow<'q, str>>, FieldErrors> {
+    let mut errors = FieldErrors::default();
+    let [value] = parameters(query, [name], &mut errors);
+    if errors.is_empty() { Ok(value) } else { Err(errors) }
 }
 
 /// The page size of a list: `limit`, 1 to `most`.

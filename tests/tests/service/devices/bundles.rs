@@ -229,6 +229,7 @@ async fn a_modified_download_url_is_refused() {
     let stranger = shared::hash::BlobKey { app: shared::ids::AppId::v7(UnixMillis(1), [7; 10]), sha256: key.sha256 };
     let elsewhere = download_url(&DownloadUrls { base_url: "", secret: tests::app::DOWNLOAD_SECRET.as_bytes(), now }, &stranger);
     client.get(&elsewhere).await.refused(404);
+    assert_eq!(client.get(&format!("{path}&expires=1")).await.refused(400), "expires: must be given only once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
