@@ -1,10 +1,12 @@
-//! The README's "Five minutes with curl", run verbatim by bash against the Worker.
+//! The walks of the documents, run verbatim by bash against the Worker: "Five minutes with the CLI" of the README, and the same with curl.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use serde_json::json;
 use tempfile::TempDir;
+use tests::Client;
 use tests::edge::EdgeApp;
 use tests::output::Output;
 use tests::wait::eventually;
@@ -15,56 +17,73 @@ use xtask::paths;
 const MARK: &str = "=== walk ===";
 
 /// The URL of `cargo xtask dev`, which the test's edge cannot use.
-const ADDRESS: &str = "EDGE=http://localhost:8787";
+const ADDRESS: &str = "http://localhost:8787";
+
+/// The account that both walks create.
+const EMAIL: &str = "you@example.com";
+const PASSWORD: &str = "correct horse battery staple";
 
 /// A stand-in for cargo, which would build into (and lock) the target folder of the tests.
 const CARGO: &str = r#"#!/bin/sh
 [ "$1 $2 $3 $4 $5" = "run -q --bin updraft-control --" ] || { echo "the walk runs cargo $*" >&2; exit 97; }
 shift 5
-exec "$UPDRAFT_CONTROL" "$@"
+exec "$(dirname "$0")/../target/debug/updraft-control" "$@"
 "#;
 
-/// The program next to the test binary.
-fn program() -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    let program = own.ancestors().nth(2).unwrap().join("updraft-control");
-    assert!(program.is_file(), "{} is missing: run `cargo build --package control`", program.display());
-    program
-}
+/// A stand-in for the browser: the test reads the address and approves.
+const BROWSER: &str = "#!/bin/sh\nprintf '%s\\n' \"$1\" > \"$HOME/opened.new\" && mv \"$HOME/opened.new\" \"$HOME/opened\"\n";
 
-/// The `sh` blocks of the README section, in order.
-fn blocks() -> Vec<String> {
-    let readme = fs::read_to_string(paths::root().join("README.md")).unwrap();
-    let (_, rest) = readme.split_once("\n## Five minutes with curl\n").unwrap();
+/// The `sh` blocks of a section, in order.
+fn blocks(file: &str, heading: &str) -> Vec<String> {
+    let text = fs::read_to_string(paths::root().join(file)).unwrap();
+    let (_, rest) = text.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("{file} has no section {heading}"));
     let section = rest.split("\n## ").next().unwrap();
     section.split("\n```sh\n").skip(1).map(|block| block.split_once("\n```\n").unwrap().0.to_owned()).collect()
 }
 
-/// The initial working folder: with the data folder of the test's server as `data`, and the stand-in for cargo in `bin`.
+fn write_program(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The initial working folder: with the data folder of the test's server as `data`, both programs in `target/debug`, and the stand-ins in `bin`.
 fn place(data: &Path) -> TempDir {
     let folder = TempDir::new().unwrap();
     symlink(data, folder.path().join("data")).unwrap();
-    let cargo = folder.path().join("bin/cargo");
+    fs::create_dir_all(folder.path().join("target/debug")).unwrap();
+    for (name, program) in [("updraft", tests::cli::program()), ("updraft-control", tests::program::program())] {
+        symlink(program, folder.path().join("target/debug").join(name)).unwrap();
+    }
     fs::create_dir(folder.path().join("bin")).unwrap();
-    fs::write(&cargo, CARGO).unwrap();
-    fs::set_permissions(cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&folder.path().join("bin/cargo"), CARGO);
+    write_program(&folder.path().join("bin/browser"), BROWSER);
     folder
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_readme_curl_walkthrough_works_verbatim() {
-    let blocks = blocks();
+/// Does in place of a person what the page behind the address asks for: sign in, approve, and follow the redirect to the CLI.
+async fn approve(client: &Client, address: &str) {
+    let id = address.rsplit('/').next().unwrap();
+    let login = client.post("/v1/auth/login", json!({ "email": EMAIL, "password": PASSWORD })).await.assert(200);
+    let session = client.with_token(Some(login["accessKey"].as_str().unwrap().to_owned()));
+    let approved = session.post(&format!("/v1/cli/authorizations/{id}/approve"), json!({})).await.assert(200);
+    client.at(approved["redirectUri"].as_str().unwrap()).get("").await.assert_status(200);
+}
+
+/// Runs a section; returns its blocks, each with its output.
+async fn walk(file: &str, heading: &str) -> Vec<(String, String)> {
+    let blocks = blocks(file, heading);
     let app = EdgeApp::spawn().await;
     let folder = place(app.control.folder());
     let mark = format!("\necho '{MARK}'\n");
     let script = format!("{mark}{}{mark}", blocks.join(&mark));
     assert_eq!(script.matches(ADDRESS).count(), 1, "the section has the edge's address once");
-    let script = script.replace(ADDRESS, &format!("EDGE={}", app.edge.base));
+    let script = script.replace(ADDRESS, &app.edge.base);
 
     let mut command = leash::command("bash", StopBy::Terminate);
     // Bash ignores errors by default.
     command.args(["-euo", "pipefail", "-c", &script]).current_dir(folder.path()).env_clear();
-    command.envs(app.control.settings()).env_remove("UPDRAFT_DATA_DIR").env("UPDRAFT_CONTROL", program());
+    command.envs(app.control.settings()).env_remove("UPDRAFT_DATA_DIR").env("HOME", folder.path());
+    command.env("UPDRAFT_BROWSER", folder.path().join("bin/browser"));
     let path = std::env::var_os("PATH").unwrap();
     let first = std::iter::once(folder.path().join("bin"));
     command.env("PATH", std::env::join_paths(first.chain(std::env::split_paths(&path))).unwrap());
@@ -72,7 +91,12 @@ async fn the_readme_curl_walkthrough_works_verbatim() {
     let lines = output.clone();
     let mut walk = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
 
+    let opened = folder.path().join("opened");
     let printed = eventually("the end of the section", async || {
+        if let Ok(address) = fs::read_to_string(&opened) {
+            fs::remove_file(&opened).unwrap();
+            approve(&app.anonymous(), address.trim()).await;
+        }
         let printed = output.lines().join("\n");
         // The status comes first: after it, only buffered output can follow.
         match walk.status() {
@@ -82,8 +106,28 @@ async fn the_readme_curl_walkthrough_works_verbatim() {
         }
     })
     .await;
+    let steps = printed.split(MARK).skip(1).map(str::to_owned);
+    blocks.into_iter().zip(steps).collect()
+}
 
-    let steps: Vec<&str> = printed.split(MARK).skip(1).collect();
+fn assert_prints(steps: &[(String, String)], expected: &[&[&str]]) {
+    assert_eq!(steps.len(), expected.len(), "every block of the section is checked here");
+    for ((block, printed), texts) in steps.iter().zip(expected) {
+        for text in *texts {
+            assert!(printed.contains(text), "{text} is missing after\n{block}\nwhose output was\n{printed}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_walk_of_the_readme_works_verbatim() {
+    let steps = walk("README.md", "Five minutes with the CLI").await;
+    assert_prints(&steps, &[&[], &["Signed in", EMAIL], &["Created the app demo."], &["v1"], &["v1"], &["v3", "Rollback", "v2", "v1"]]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_walk_with_curl_works_verbatim() {
+    let steps = walk("docs/api.md", "Five minutes with curl").await;
     let expected: [&[&str]; 8] = [
         &[],
         &[r#""name":"demo""#],
@@ -94,10 +138,5 @@ async fn the_readme_curl_walkthrough_works_verbatim() {
         &[r#""rollout":10"#, r#""rollout":null"#, r#""is_available":true"#, r#""label":"v2""#],
         &[r#""releaseMethod":"Rollback""#, r#""originalLabel":"v1""#, r#""is_available":true"#, r#""label":"v3""#],
     ];
-    assert_eq!(blocks.len(), expected.len(), "every block of the section is checked here");
-    for ((step, block), texts) in steps.iter().zip(&blocks).zip(expected) {
-        for text in texts {
-            assert!(step.contains(text), "{text} is missing after\n{block}\nwhose output was\n{step}\nof all of\n{printed}");
-        }
-    }
+    assert_prints(&steps, &expected);
 }

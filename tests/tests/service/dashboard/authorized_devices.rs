@@ -421,7 +421,9 @@ async fn the_page_shows_only_valid_hostnames() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_query_that_says_something_twice_is_refused() {
     let (_app, mut reader) = ada().await;
-    for path in ["cli/key?hostname=a&hostname=b", "activate?user_code=BCDF-GHJK&user_code=", "sign-in?again&next=%2Fdashboard&next=%2Fdashboard"] {
+    for path in
+        ["cli/key?hostname=a&hostname=b", "activate?user_code=BCDF-GHJK&user_code=", "sign-in?again&next=%2Fdashboard&next=%2Fdashboard"]
+    {
         reader.open(&format!("/dashboard/{path}")).await.has_status(400);
     }
     reader.open("/auth/login?hostname=a&hostname=b").await.has_status(400);

@@ -13,7 +13,7 @@ use crate::documents::requests::ServicePaths;
 use crate::documents::shell::{Shell, UNKNOWN};
 
 /// What a fence can name.
-const LANGUAGES: [&str; 11] = ["sh", "bash", "console", "json", "toml", "rust", "xml", "ini", "nginx", "mermaid", "text"];
+const LANGUAGES: [&str; 12] = ["sh", "bash", "console", "json", "toml", "yaml", "rust", "xml", "ini", "nginx", "mermaid", "text"];
 
 /// Programs that a reader has, and what every shell has.
 const TOOLS: [&str; 16] =
@@ -32,6 +32,7 @@ const CARGO_FLAGS: [&str; 6] = ["-q", "--quiet", "--release", "--workspace", "--
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) control: Help,
+    pub(super) cli: Help,
     pub(super) xtask: Help,
     /// The packages of the workspace, and their features.
     pub(super) packages: BTreeMap<String, BTreeSet<String>>,
@@ -83,14 +84,18 @@ impl Known {
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         let Some(first) = words.first() else { return Ok(()) };
         match first.as_str() {
-            "cargo" | "npx" | "npm" | "updraft-control" | "wrangler" if words.len() > 1 => self.command(&words, false),
+            "cargo" | "npx" | "npm" | "updraft" | "updraft-control" | "wrangler" if words.len() > 1 => self.command(&words, false),
             "-p" => self.cargo(&words, false),
             flag if flag.starts_with("--") => {
                 let flag = flag.split('=').next().unwrap_or_default();
-                let is_known = self.control.has_flag(flag) || self.xtask.has_flag(flag);
-                if is_known { Ok(()) } else { Err(format!("neither updraft-control nor xtask has {flag}")) }
+                let is_known = [&self.control, &self.cli, &self.xtask].iter().any(|help| help.has_flag(flag));
+                if is_known { Ok(()) } else { Err(format!("no program of ours has {flag}")) }
             }
-            group if words.len() > 1 && self.control.is_group(group) => self.control.check(&words, false),
+            group if words.len() > 1 && self.control.is_group(group) => {
+                // Both have keys and other things of the same name.
+                self.control.check(&words, false).or_else(|message| self.cli.check(&words, false).map_err(|_| message))
+            }
+            group if words.len() > 1 && self.cli.is_group(group) => self.cli.check(&words, false),
             group if words.len() > 1 && self.xtask.is_group(group) => self.xtask.check(&words, false),
             _ => Ok(()),
         }
@@ -101,6 +106,7 @@ impl Known {
         match (program.rsplit('/').next().unwrap_or_default(), words.split_first()) {
             ("cargo", Some((command, words))) if command == "xtask" => self.xtask.check(words, is_whole),
             ("cargo", _) => self.cargo(words, is_whole),
+            ("updraft", _) => self.cli.check(words, is_whole),
             ("updraft-control", _) => self.control.check(words, is_whole),
             ("npx", Some((program, words))) if program == "wrangler" => self.wrangler(words),
             ("wrangler", _) => self.wrangler(words),
@@ -253,10 +259,13 @@ mod tests {
         let xtask = "# --help\n\nUsage: cargo xtask <COMMAND>\n\nCommands:\n  dev   Run\n  test  Test\n\nOptions:\n  -h, --help  Print\n\n\
             # dev --help\n\nUsage: cargo xtask dev [OPTIONS]\n\nOptions:\n      --port <PORT>  Port [default: 8787]\n\n\
             # test --help\n\nUsage: cargo xtask test [SELECTION]...\n\nArguments:\n  [SELECTION]...  Which\n";
+        let cli = "# --help\n\nUsage: updraft <COMMAND>\n\nCommands:\n  app  Apps\n\n\
+            # app --help\n\nUsage: updraft app <COMMAND>\n\nCommands:\n  list  List\n\n# app list --help\n\nUsage: updraft app list\n";
         let wrangler = "[secrets]\nrequired = [\"EDGE_SECRET\"]\n[[kv_namespaces]]\nid = \"snapshots\"\n[env.production]\n\
             secrets = { required = [\"EDGE_SECRET\"] }\n";
         Known {
             control: help::example(),
+            cli: help::Help::parse("updraft", cli),
             xtask: help::Help::parse("cargo xtask", xtask),
             packages: [("control".to_owned(), ["planted".to_owned()].into())].into(),
             programs: ["updraft-control".to_owned()].into(),
@@ -277,7 +286,7 @@ mod tests {
             EDGE=http://localhost:8787; KEY=…\ncurl -sH \"Authorization: Bearer $KEY\" $EDGE/v1/apps/demo?limit=1\n\
             curl -F package=@bundle.zip $EDGE/v1/apps/demo/releases\n```\n\
             ```ini\nExecStart=/opt/updraft-control serve\n```\n```console\n$ npm ci\nadded 1\n```\n```json\n{}\n```\n\
-            `cargo xtask dev [--port 8787]`, `cargo xtask`, `account create`, `--port`, `-p control`, `cargo nextest run -p control NAME`, `GET /v1/apps`\n";
+            `cargo xtask dev [--port 8787]`, `cargo xtask`, `updraft app list`, `app list`, `account create`, `--port`, `-p control`, `cargo nextest run -p control NAME`, `GET /v1/apps`\n";
         assert_eq!(known().check(&Page::parse("a.md", good)), Vec::<String>::new());
     }
 
@@ -294,14 +303,15 @@ mod tests {
         for (bad, reason) in [
             ("cargo xtask deploy", "cargo xtask has no command deploy"),
             ("cargo xtask dev --prot 1", "cargo xtask dev has no --prot"),
-            ("cargo build --bin updraft", "the workspace has no program updraft"),
+            ("cargo build --bin updrift", "the workspace has no program updrift"),
+            ("updraft app lost", "updraft app has no command lost"),
             ("cargo build -p updraft", "the workspace has no package updraft"),
             ("cargo build --features absent", "no package has the feature absent"),
             ("cargo publish", "nothing is known of cargo publish"),
             ("cargo run --bin updraft-control -- account", "updraft-control account needs a command"),
             ("x=$(updraft-control acount)", "updraft-control has no command acount"),
             ("updraft-contol serve", "nothing is known of updraft-contol serve"),
-            ("target/release/updraft serve", "nothing is known of updraft serve"),
+            ("target/release/updraft serve", "updraft has no command serve"),
             ("npx wrangler secrets put EDGE_SECRET", "nothing is known of wrangler secrets put EDGE_SECRET"),
             ("npx wrangler secret put OTHER", "wrangler secret put: wrangler.toml has no OTHER"),
             ("npx wrangler kv namespace create other", "wrangler kv namespace create: wrangler.toml has no other"),
@@ -320,7 +330,8 @@ mod tests {
         for (bad, reason) in [
             ("cargo xtask dev [--port 8788]", "cargo xtask dev: --port is 8787 by default, not 8788"),
             ("account creat", "updraft-control account has no command creat"),
-            ("--absent", "neither updraft-control nor xtask has --absent"),
+            ("--absent", "no program of ours has --absent"),
+            ("updraft app lost", "updraft app has no command lost"),
             ("cargo nextest run -p absent", "the workspace has no package absent"),
             ("GET /v1/app", "GET /v1/app is no path of the service"),
         ] {

@@ -26,8 +26,9 @@ use self::help::Help;
 use self::markdown::Page;
 use self::requests::ServicePaths;
 
-/// The reviewed `--help` of both programs.
+/// The reviewed `--help` of the programs.
 const CONTROL: &str = "tests/tests/service/snapshots/service__program__help.snap";
+const CLI: &str = "tests/tests/service/cli/snapshots/service__cli__help__help.snap";
 const XTASK: &str = "xtask/src/snapshots/xtask__tests__help.snap";
 
 fn read(name: &str) -> String {
@@ -99,6 +100,7 @@ fn every_document_is_right() {
     let (packages, programs) = workspace(&tree);
     let known = Known {
         control: Help::parse("updraft-control", &snapshot(CONTROL)),
+        cli: Help::parse("updraft", &snapshot(CLI)),
         xtask: Help::parse("cargo xtask", &snapshot(XTASK)),
         packages,
         programs,
