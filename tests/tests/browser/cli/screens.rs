@@ -1,19 +1,9 @@
 //! What a person sees in a terminal: tables that fit, colors, questions, and a terminal that is as it was after Ctrl-C.
 
-use std::path::Path;
-
 use serde_json::json;
-use tests::cli::program;
-use tests::tmux::Terminal;
 use tests::{Cli, TestApp};
 
-/// A terminal in which `updraft` is the program under test.
-async fn open(cli: &Cli, columns: u16) -> Terminal {
-    let mut variables = cli.variables();
-    let folder = program().parent().map(Path::to_owned).unwrap();
-    variables.insert("PATH".to_owned(), format!("{}:{}", folder.display(), variables["PATH"]));
-    Terminal::open(columns, 40, &cli.project(), &variables).await
-}
+use super::open;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_fit_the_terminal() {
