@@ -5,3 +5,4 @@
 mod apps;
 mod failures;
 mod help;
+mod schemas;
