@@ -46,6 +46,11 @@ impl Context {
         Ok(Self { global, user: UserConfig::read()?, project: project::find()? })
     }
 
+    /// The same, with what cannot be read left out: for `doctor`, which reports it.
+    pub(crate) fn lenient(global: Global) -> Self {
+        Self { global, user: UserConfig::read().unwrap_or_default(), project: project::find().ok().flatten() }
+    }
+
     /// Whether messages and progress are off.
     pub(crate) fn is_quiet(&self) -> bool {
         self.global.quiet || self.is_json()

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::arguments::Arguments;
+use crate::commands::Command;
 use crate::context::Context;
 use crate::error::Error;
 use crate::output::terminal;
@@ -56,7 +57,7 @@ fn run(arguments: Arguments) -> Result<(), Error> {
             std::process::exit(i32::from(error::Kind::Interrupted.exit_code()));
         }
     });
-    let context = Context::new(global)?;
+    let context = if matches!(command, Command::Doctor(_)) { Context::lenient(global) } else { Context::new(global)? };
     let result = runtime.block_on(command.run(&context));
     // A background request must not delay the prompt.
     runtime.shutdown_background();

@@ -26,7 +26,7 @@ pub(super) fn error(client: &Client, path: &str, answer: &RawAnswer) -> Error {
     let code = refusal.code.clone();
     let (kind, next) = match answer.status {
         StatusCode::UNAUTHORIZED => (Kind::NotSignedIn, sign_in_again(client)),
-        StatusCode::FORBIDDEN => (Kind::Failed, forbidden(client, code.as_deref())),
+        StatusCode::FORBIDDEN => (Kind::Failed, forbidden(client, code.as_deref(), &envelope.error)),
         StatusCode::NOT_FOUND => (Kind::NotFound, not_found(path)),
         StatusCode::CONFLICT => (Kind::Conflict, String::new()),
         StatusCode::PAYLOAD_TOO_LARGE => (Kind::Failed, "Make it smaller, or ask your administrator for a higher limit.".to_owned()),
@@ -50,13 +50,18 @@ fn sign_in_again(client: &Client) -> String {
     }
 }
 
-fn forbidden(client: &Client, code: Option<&str>) -> String {
+fn forbidden(client: &Client, code: Option<&str>, text: &str) -> String {
+    let is_from_environment = client.credential.as_ref().is_some_and(|credential| credential.is_from_environment);
+    let sign_in = if is_from_environment { "Unset UPDRAFT_TOKEN and run `updraft login`" } else { "Run `updraft login`" };
     match code {
-        Some("dashboard_session_required") => format!("Do this on the dashboard: {}/dashboard.", client.url()),
-        Some("mfa_setup_required") => format!("Set up two-factor authentication first: {}/dashboard/security.", client.url()),
-        Some("reauth_required" | "step_up_required") => {
-            format!("Sign in on the dashboard again and do it there: {}/dashboard.", client.url())
+        Some("dashboard_session_required") => "Do this on the dashboard: `updraft open`.".to_owned(),
+        Some("mfa_setup_required") => "Set up two-factor authentication first: `updraft open security`.".to_owned(),
+        Some("reauth_required" | "step_up_required") => "Sign in on the dashboard again and do it there: `updraft open`.".to_owned(),
+        _ if text.ends_with("use a login session") => format!("{sign_in}: only the credential of a sign-in can do this."),
+        _ if text.ends_with("use a login session or an access key") => {
+            format!("{sign_in}, or set UPDRAFT_TOKEN to an access key: an API key cannot do this.")
         }
+        _ if text.contains("suspended") => String::new(),
         _ => "Ask an owner or admin of the app for the role, or use a credential with the scope.".to_owned(),
     }
 }
@@ -70,6 +75,8 @@ fn not_found(path: &str) -> String {
         Some("apps") => "Run `updraft app list` to see your apps.".to_owned(),
         Some("access-keys") => "Run `updraft access-key list` to see your keys.".to_owned(),
         Some("api-keys") => "Run `updraft api-key list` to see your keys.".to_owned(),
+        Some("sessions") => "Run `updraft session list` to see the sources.".to_owned(),
+        Some("cli") => "Run `updraft device list` to see the devices.".to_owned(),
         _ => "Run `updraft doctor`: the server may be older than this CLI.".to_owned(),
     }
 }

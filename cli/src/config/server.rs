@@ -16,6 +16,10 @@ pub(crate) struct ServerUrl(String);
 impl ServerUrl {
     /// Parses a URL. A host without a scheme means https, or http for this machine. Errors: usage (2).
     pub(crate) fn parse(text: &str) -> Result<Self> {
+        Self::checked(text, std::env::var("UPDRAFT_INSECURE").is_ok_and(|value| value == "yes"))
+    }
+
+    fn checked(text: &str, allows_http: bool) -> Result<Self> {
         let wrong =
             |why: &str| Error::usage(format!("{text} is not a server's URL: {why}"), "Give a URL such as https://updraft.example.com.");
         let text = text.trim().trim_end_matches('/');
@@ -31,7 +35,7 @@ impl ServerUrl {
         }
         match url.scheme() {
             "https" => {}
-            "http" if is_loopback(host) || std::env::var("UPDRAFT_INSECURE").is_ok_and(|value| value == "yes") => {}
+            "http" if is_loopback(host) || allows_http => {}
             "http" => {
                 let next = "Use https, or set UPDRAFT_INSECURE=yes if the network between is yours.";
                 return Err(Error::usage(format!("{text} would send your credential unencrypted"), next));
@@ -64,11 +68,12 @@ impl fmt::Display for ServerUrl {
     }
 }
 
+/// Reads a URL that was stored when the user signed in, plain http included: they accepted it then.
 impl TryFrom<String> for ServerUrl {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        Self::parse(&text).map_err(|error| error.what)
+        Self::checked(&text, true).map_err(|error| error.what)
     }
 }
 

@@ -34,6 +34,9 @@ pub(crate) struct KnownServer {
     /// The account that is signed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
+    /// Whether the credential was given with `--token`. Signing out does not revoke such a key: it may be in use elsewhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_given_token: bool,
 }
 
 /// The CLI's folder: `$XDG_CONFIG_HOME/updraft`, or the platform's place. Errors: failed (1) without a home folder.
@@ -54,6 +57,14 @@ impl UserConfig {
     /// Writes it.
     pub(crate) fn write(&self) -> Result<()> {
         files::write(&folder()?.join("config.toml"), self)
+    }
+
+    /// Changes it: reads it again first, since another process may have written it.
+    pub(crate) fn change<T>(edit: impl FnOnce(&mut Self) -> T) -> Result<T> {
+        let mut config = Self::read()?;
+        let result = edit(&mut config);
+        config.write()?;
+        Ok(result)
     }
 
     /// The known server with this URL.

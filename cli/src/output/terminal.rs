@@ -4,6 +4,8 @@ use std::io::{self, IsTerminal, Write};
 
 use console::{Style, Term};
 
+use super::table::printable;
+
 /// Colors for one of the two streams. Without a terminal, or with `NO_COLOR`, text stays plain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Palette {
@@ -80,10 +82,10 @@ pub(crate) fn width() -> u16 {
     Term::stdout().size_checked().map_or(80, |(_, columns)| columns)
 }
 
-/// Prints a line to standard error.
+/// Prints a line to standard error. Control characters, as in text from the server, are not printed.
 pub(crate) fn line(text: &str) {
     // Nobody reads a closed pipe.
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", printable(text));
 }
 
 /// Prints to standard output. A closed pipe, as after `| head`, is not an error.

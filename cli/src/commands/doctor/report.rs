@@ -1,0 +1,119 @@
+//! The results of checks, printed as they come.
+
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::{Error, Kind, Result};
+use crate::output::table::printable;
+use crate::output::terminal;
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Ok,
+    Warning,
+    Failed,
+    Skipped,
+}
+
+/// A check.
+#[derive(Clone, Debug, Serialize)]
+struct Check {
+    check: &'static str,
+    status: Status,
+    text: String,
+    /// What to do, unless there is nothing.
+    next: Option<String>,
+}
+
+/// The checks so far.
+pub(super) struct Report<'c> {
+    context: &'c Context,
+    checks: Vec<Check>,
+    first_failure: Option<Kind>,
+}
+
+impl<'c> Report<'c> {
+    /// No checks yet.
+    pub(super) fn new(context: &'c Context) -> Self {
+        Self { context, checks: Vec::new(), first_failure: None }
+    }
+
+    /// It is as it should be.
+    pub(super) fn ok(&mut self, check: &'static str, text: impl Into<String>) {
+        self.add(Check { check, status: Status::Ok, text: text.into(), next: None });
+    }
+
+    /// It works, but should be looked at.
+    pub(super) fn warning(&mut self, check: &'static str, text: impl Into<String>, next: impl Into<String>) {
+        self.add(Check { check, status: Status::Warning, text: text.into(), next: Some(next.into()) });
+    }
+
+    /// It does not work.
+    pub(super) fn failed(&mut self, check: &'static str, error: &Error) {
+        self.first_failure.get_or_insert(error.kind);
+        self.add(Check { check, status: Status::Failed, text: error.what.clone(), next: Some(error.next.clone()) });
+    }
+
+    /// It does not apply, or another failure is in the way.
+    pub(super) fn skipped(&mut self, check: &'static str, text: impl Into<String>, next: Option<&str>) {
+        self.add(Check { check, status: Status::Skipped, text: text.into(), next: next.map(str::to_owned) });
+    }
+
+    fn add(&mut self, check: Check) {
+        if !self.context.is_json() {
+            terminal::print(&if terminal::is_output() { drawn(&check) } else { separated(&check) });
+        }
+        self.checks.push(check);
+    }
+
+    /// Prints the JSON document. Errors: of the first failure's kind, if any check failed.
+    pub(super) fn finish(self) -> Result<()> {
+        // Cannot fail: plain texts always serialize.
+        self.context.show(&serde_json::to_value(&self.checks).unwrap_or_default(), || {});
+        let count = |status| self.checks.iter().filter(|check| check.status == status).count();
+        let checks = |number| if number == 1 { "1 check".to_owned() } else { format!("{number} checks") };
+        match (self.first_failure, count(Status::Warning)) {
+            (Some(kind), _) => {
+                let next = "Do what is said under each of them, then run `updraft doctor` again.";
+                Err(Error::new(kind, format!("{} failed", checks(count(Status::Failed))), next))
+            }
+            (None, 0) => {
+                self.context.done("Everything works.");
+                Ok(())
+            }
+            (None, warnings) => {
+                self.context.note(&format!("Nothing failed; {} should be looked at.", checks(warnings)));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn drawn(check: &Check) -> String {
+    let style = terminal::stdout_style();
+    let mark = match check.status {
+        Status::Ok => style.success("✓"),
+        Status::Warning => style.warning("!"),
+        Status::Failed => style.error("✗"),
+        Status::Skipped => style.dim("-"),
+    };
+    let name = format!("{:<13}", check.check);
+    let text = printable(&check.text);
+    let text = if check.status == Status::Skipped { style.dim(&text) } else { text };
+    let next = check.next.as_deref().filter(|next| !next.is_empty());
+    let next = next.map(|next| format!("  {} {}\n", style.dim("next:"), printable(next))).unwrap_or_default();
+    format!("{mark} {}  {text}\n{next}", style.bold(&name))
+}
+
+fn separated(check: &Check) -> String {
+    let status = match check.status {
+        Status::Ok => "ok",
+        Status::Warning => "warning",
+        Status::Failed => "failed",
+        Status::Skipped => "skipped",
+    };
+    let cells = [check.check, status, check.text.as_str(), check.next.as_deref().unwrap_or_default()];
+    cells.map(|cell| printable(cell).replace(['\t', '\n'], " ")).join("\t") + "\n"
+}

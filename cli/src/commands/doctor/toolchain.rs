@@ -1,0 +1,114 @@
+//! Checks of React Native and Expo projects: Node.js, the bundler and the Hermes compiler.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::report::Report;
+use crate::error::{Error, Kind};
+
+const NODE: &str = "node";
+const BUNDLER: &str = "bundler";
+const HERMES: &str = "hermes";
+
+/// A project that is bundled with Metro.
+struct ReactNative {
+    folder: PathBuf,
+    is_expo: bool,
+}
+
+/// Checks the tools, if the working directory is in a project that needs them.
+pub(super) async fn check(report: &mut Report<'_>) {
+    let Some(project) = find() else {
+        for check in [NODE, BUNDLER, HERMES] {
+            report.skipped(check, "this is not a React Native or Expo project", None);
+        }
+        return;
+    };
+    node(report).await;
+    bundler(&project, report);
+    hermes(&project, report);
+}
+
+/// The nearest package upwards that depends on React Native or Expo.
+fn find() -> Option<ReactNative> {
+    let here = std::env::current_dir().ok()?;
+    here.ancestors().find_map(|folder| {
+        let package: Value = serde_json::from_slice(&fs::read(folder.join("package.json")).ok()?).ok()?;
+        let has =
+            |name: &str| ["dependencies", "devDependencies"].iter().any(|kind| package.get(kind).and_then(|all| all.get(name)).is_some());
+        let is_expo = has("expo");
+        (is_expo || has("react-native")).then(|| ReactNative { folder: folder.to_owned(), is_expo })
+    })
+}
+
+/// An installed package: in the project, or above it in a monorepo.
+fn installed(project: &ReactNative, name: &str) -> Option<PathBuf> {
+    project.folder.ancestors().map(|folder| folder.join("node_modules").join(name)).find(|folder| folder.is_dir())
+}
+
+fn version(package: &Path) -> String {
+    let json = fs::read(package.join("package.json")).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+    json.as_ref().and_then(|json| json.get("version")?.as_str()).unwrap_or("of an unknown version").to_owned()
+}
+
+fn missing(what: &str, next: &str) -> Error {
+    Error::new(Kind::Failed, what, next)
+}
+
+async fn node(report: &mut Report<'_>) {
+    let run = tokio::process::Command::new("node").arg("--version").stdin(Stdio::null()).output().await;
+    match run {
+        Ok(output) if output.status.success() => report.ok(NODE, format!("Node.js {}", String::from_utf8_lossy(&output.stdout).trim())),
+        _ => report.failed(NODE, &missing("Node.js does not run, and the bundler needs it", "Install Node.js, and add it to PATH.")),
+    }
+}
+
+fn bundler(project: &ReactNative, report: &mut Report<'_>) {
+    let next = "Run `npm install` (or yarn, pnpm, bun) in the project.";
+    let Some(react_native) = installed(project, "react-native") else {
+        return report.failed(BUNDLER, &missing("react-native is not installed", next));
+    };
+    // Expo has its own; otherwise React Native's is a package of the community since 0.76.
+    let name = if project.is_expo { "expo" } else { "@react-native-community/cli" };
+    match installed(project, name) {
+        Some(package) => {
+            report.ok(BUNDLER, format!("{name} {}, react-native {}", version(&package), version(&react_native)));
+        }
+        None if project.is_expo => report.failed(BUNDLER, &missing("expo is not installed", next)),
+        None if react_native.join("cli.js").is_file() && installed(project, "metro").is_some() => {
+            report.ok(BUNDLER, format!("react-native {}", version(&react_native)));
+        }
+        None => {
+            let next = "Run `npm install --save-dev @react-native-community/cli` in the project.";
+            report.failed(BUNDLER, &missing("react-native has no bundler: @react-native-community/cli is not installed", next));
+        }
+    }
+}
+
+/// The compiler's place below a package, for this system.
+fn compiler() -> &'static str {
+    match std::env::consts::OS {
+        "macos" => "osx-bin/hermesc",
+        "windows" => "win64-bin/hermesc.exe",
+        _ => "linux64-bin/hermesc",
+    }
+}
+
+fn hermes(project: &ReactNative, report: &mut Report<'_>) {
+    // React Native has the compiler itself, newer versions in a package of its own.
+    let places = [("react-native", "sdks/hermesc"), ("hermes-compiler", "hermesc"), ("hermes-engine", "")];
+    let found = places
+        .iter()
+        .filter_map(|(package, folder)| Some(installed(project, package)?.join(folder).join(compiler())))
+        .find(|compiler| compiler.is_file());
+    match found {
+        Some(compiler) => report.ok(HERMES, compiler.display().to_string()),
+        None => {
+            let next = "Install the project's packages again. Without Hermes, release bundles as plain JavaScript.";
+            report.warning(HERMES, "the Hermes compiler (hermesc) was not found", next);
+        }
+    }
+}
