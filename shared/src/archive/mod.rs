@@ -20,8 +20,8 @@ use std::io::{Read, Seek, SeekFrom};
 
 pub use fault::ArchiveFault;
 
-use shared::hash::{PackageHash, Sha256Hex};
-use shared::package::Manifest;
+use crate::hash::{PackageHash, Sha256Hex};
+use crate::package::Manifest;
 
 /// Size limits of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
