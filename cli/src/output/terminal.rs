@@ -82,8 +82,10 @@ pub(crate) fn width() -> u16 {
 
 /// Prints a line to standard error.
 pub(crate) fn line(text: &str) {
-    // Nobody reads a closed pipe.
-    let _ = writeln!(io::stderr(), "{text}");
+    super::progress::suspended(|| {
+        // Nobody reads a closed pipe.
+        let _ = writeln!(io::stderr(), "{text}");
+    });
 }
 
 /// Prints to standard output. A closed pipe, as after `| head`, is not an error.
