@@ -11,6 +11,7 @@ mod config;
 mod context;
 mod error;
 mod output;
+mod package;
 
 use std::process::ExitCode;
 

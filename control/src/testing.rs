@@ -107,10 +107,9 @@ pub mod mail {
     pub use crate::{domain::mail::outbox::enqueue, domain::mail::outbox::purpose, domain::traces::Notice, jobs::mail::content::render};
 }
 
-/// Archives and blobs, and releases inserted without an upload.
+/// Blobs, and releases inserted without an upload.
 pub mod releases {
     pub use crate::domain::deployments::repo::next_label;
-    pub use crate::domain::releases::archive::{ArchiveFault, ArchiveLimits, Contents, inspect};
     pub use crate::domain::releases::repo::{NewReleaseRow, ReleaseRow, insert};
     pub use crate::domain::releases::{ReleaseMethod, blob::discard, blob::hold, blob::touch, size::measure};
     pub use crate::infra::storage::{FolderStore, MemoryStore, Storage};

@@ -1,11 +1,13 @@
 //! Updraft's pure core: the logic on which `edge` and `control` must agree.
 //!
 //! It has the wire formats, node-semver ranges, rollout buckets, deployment snapshots, and [`select::select`], the one function that decides
-//! which update a device gets. It has no I/O, async, clocks, randomness or logging: time, random bytes and input are arguments, so the crate
-//! behaves the same natively and as Wasm. Start reading at [`select`].
+//! which update a device gets. It has no I/O, async, clocks, randomness or logging: time, random bytes and input are arguments (`archive` reads
+//! the file that it is given), so the crate behaves the same natively and as Wasm. Start reading at [`select`].
 
 #[cfg(feature = "api")]
 pub mod api;
+#[cfg(feature = "archive")]
+pub mod archive;
 pub mod hash;
 pub mod ids;
 mod invalid;

@@ -6,6 +6,7 @@
 mod path;
 mod refusal;
 mod retry;
+mod upload;
 
 use reqwest::{Method, StatusCode, header};
 use serde::Serialize;
@@ -13,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(crate) use path::path;
+pub(crate) use upload::Upload;
 
 use crate::config::server::ServerUrl;
 use crate::context::{Context, Credential};
@@ -53,17 +55,22 @@ pub(crate) struct RawAnswer {
 impl Client {
     /// A client of the server at `url`.
     pub(crate) fn new(context: &Context, url: &ServerUrl, credential: Option<Credential>) -> Result<Self> {
+        let http = Self::http(|builder| builder.read_timeout(std::time::Duration::from_mins(1)))?;
+        Ok(Self { http, url: url.clone(), credential, is_verbose: context.global.verbose, is_quiet: context.is_quiet() })
+    }
+
+    /// The connections of a client. `limit` sets how long it waits for answers.
+    fn http(limit: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder) -> Result<reqwest::Client> {
         // Fails only if another provider is installed already: then that one serves.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder()
+        let builder = reqwest::Client::builder()
             .user_agent(USER_AGENT)
             // A redirect could lead the credential elsewhere.
             .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(std::time::Duration::from_secs(10))
-            .read_timeout(std::time::Duration::from_mins(1))
+            .connect_timeout(std::time::Duration::from_secs(10));
+        limit(builder)
             .build()
-            .map_err(|error| Error::failed(format!("cannot prepare connections: {error}"), "Check this system's certificates."))?;
-        Ok(Self { http, url: url.clone(), credential, is_verbose: context.global.verbose, is_quiet: context.is_quiet() })
+            .map_err(|error| Error::failed(format!("cannot prepare connections: {error}"), "Check this system's certificates."))
     }
 
     /// The server's URL.

@@ -1,17 +1,157 @@
-//! `updraft check`. STUB
+//! `updraft check`: what a device would get, and why.
 
 use clap::Args;
+use serde::Deserialize;
+use serde_json::Value;
+use shared::hash::PackageHash;
+use shared::keys::Label;
+use shared::version::AppVersion;
 
+use super::release::{Target, options};
+use crate::arguments::DeploymentOption;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
+use crate::output::table::{Details, Table};
+use crate::output::times;
 
-/// STUB
+/// Asks what a device would get.
 #[derive(Debug, Args)]
-pub(crate) struct CheckCommand {}
+#[command(after_help = "Examples:
+  updraft check --app-version 1.2.0
+  updraft check --app-version 1.2.0 --label v11 --client-id 2F6A… -d Production")]
+pub(crate) struct CheckCommand {
+    /// The version of the app on the device.
+    #[arg(long, value_name = "VERSION", value_parser = version)]
+    app_version: String,
+    /// The hash of the update that the device runs.
+    #[arg(long, value_name = "HASH", value_parser = hash)]
+    package_hash: Option<String>,
+    /// The label of the update that the device runs.
+    #[arg(long, value_parser = options::label)]
+    label: Option<Label>,
+    /// The device's ID, which decides its part in staged rollouts.
+    #[arg(long, value_name = "ID")]
+    client_id: Option<String>,
+    /// Ask as a companion app, which ignores target versions.
+    #[arg(long)]
+    companion: bool,
+    /// The deployment.
+    #[command(flatten)]
+    deployment: DeploymentOption,
+}
+
+/// The server's explanation.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Explanation {
+    update_info: UpdateInfo,
+    reason: Reason,
+    bucket: Option<u8>,
+    considered: Vec<Considered>,
+}
+
+/// What the device gets.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UpdateInfo {
+    is_available: bool,
+    #[serde(default)]
+    label: String,
+    #[serde(default)]
+    is_mandatory: bool,
+    #[serde(default)]
+    package_hash: String,
+    #[serde(default)]
+    package_size: u64,
+    #[serde(default)]
+    should_run_binary_version: bool,
+}
+
+/// Why.
+#[derive(Debug, Deserialize)]
+struct Reason {
+    text: String,
+}
+
+/// A release, and why the device gets it or not.
+#[derive(Debug, Deserialize)]
+struct Considered {
+    label: String,
+    verdict: String,
+    text: String,
+}
 
 impl CheckCommand {
     /// Runs it.
-    pub(crate) async fn run(self, _context: &Context) -> Result<()> {
-        Err(Error::failed("not built yet", ""))
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let target = Target::new(context, &self.deployment)?;
+        let result = target.client.get::<Value>(&(target.path(&["explain"]) + "?" + &self.query())).await;
+        let answer = match result {
+            Err(error) if error.kind == Kind::NotFound && error.what.starts_with("this path ") => {
+                let what = format!("{} is older than this CLI: it cannot explain update checks", target.client.url());
+                return Err(Error { what, next: "Ask your administrator to update the server.".to_owned(), ..error });
+            }
+            other => target.advised(other).await?,
+        };
+        if context.is_json() {
+            context.show(&answer.json, || {});
+            return Ok(());
+        }
+        let explanation: Explanation = serde_json::from_value(answer.value).map_err(|_| {
+            let what = format!("{} sent an explanation that this CLI does not understand", target.client.url());
+            Error::new(Kind::Unreachable, what, "Update the CLI, or add --output json to see it.")
+        })?;
+        explanation.print();
+        Ok(())
     }
+
+    fn query(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("appVersion", &self.app_version);
+        let label = self.label.map(String::from);
+        let given = [("packageHash", self.package_hash.as_ref()), ("label", label.as_ref()), ("clientUniqueId", self.client_id.as_ref())];
+        for (name, value) in given {
+            if let Some(value) = value {
+                query.append_pair(name, value);
+            }
+        }
+        if self.companion {
+            query.append_pair("isCompanion", "true");
+        }
+        query.finish()
+    }
+}
+
+impl Explanation {
+    fn print(&self) {
+        let info = &self.update_info;
+        let mut details = Details::new();
+        let gets = match (info.is_available, info.is_mandatory) {
+            (true, true) => format!("{}, mandatory", info.label),
+            (true, false) => info.label.clone(),
+            (false, _) if info.should_run_binary_version => "no update: it runs the app's own bundle".to_owned(),
+            (false, _) => "no update".to_owned(),
+        };
+        details.add("The device gets", gets).add("Why", &*self.reason.text);
+        details.add_some("Rollout bucket", self.bucket.map(|bucket| format!("{bucket} of 0-99")));
+        if info.is_available {
+            details.add("Download", times::size(info.package_size)).add("Package hash", &*info.package_hash);
+        }
+        details.print();
+        let mut table = Table::new(["release", "verdict", "why"]).when_empty("The deployment has no releases.");
+        for considered in &self.considered {
+            table.row([considered.label.clone(), considered.verdict.replace('_', " "), considered.text.clone()]);
+        }
+        table.print();
+    }
+}
+
+/// Checks an app version.
+fn version(text: &str) -> Result<String, String> {
+    AppVersion::parse(text).map(|version| version.sent().to_owned()).map_err(|error| error.to_string())
+}
+
+/// Checks a package hash.
+fn hash(text: &str) -> Result<String, String> {
+    PackageHash::try_from(text).map(|hash| hash.to_string()).map_err(|error| error.to_string())
 }

@@ -1,20 +1,106 @@
-//! `updraft rollout`. STUB
+//! `updraft rollout`: staged rollouts.
 
 use clap::Subcommand;
+use shared::api::Field;
+use shared::api::metrics::MetricsAnswer;
+use shared::api::releases::{Release, ReleaseAnswer, ReleaseChanges, ReleasePatch};
+use shared::keys::Label;
+use shared::rollout::Percent;
 
+use super::release::{Target, options};
+use crate::arguments::DeploymentOption;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::output::table::Details;
 
-/// STUB
+/// Commands on staged rollouts.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RolloutCommand {
-    /// List.
-    List,
+    /// Show the newest release's rollout, and how it does on devices.
+    Show {
+        /// The deployment.
+        #[command(flatten)]
+        deployment: DeploymentOption,
+    },
+    /// Widen the newest release's rollout. 100 finishes it.
+    #[command(after_help = "Examples:\n  updraft rollout set 50\n  updraft rollout set 100 v12 -a my-app -d Production")]
+    Set {
+        /// The percentage of devices that get the release, 1-100. Not lower than now.
+        #[arg(value_parser = options::percent)]
+        percent: Percent,
+        /// The release. Default: the newest.
+        #[arg(value_parser = options::label)]
+        label: Option<Label>,
+        /// The deployment.
+        #[command(flatten)]
+        deployment: DeploymentOption,
+    },
 }
 
 impl RolloutCommand {
     /// Runs it.
-    pub(crate) async fn run(self, _context: &Context) -> Result<()> {
-        Err(Error::failed("not built yet", ""))
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        match self {
+            Self::Show { deployment } => show(context, &deployment).await,
+            Self::Set { percent, label, deployment } => set(context, &deployment, percent, label).await,
+        }
     }
+}
+
+async fn show(context: &Context, deployment: &DeploymentOption) -> Result<()> {
+    let target = Target::new(context, deployment)?;
+    let label = target.newest().await?;
+    let answer = target.advised(target.client.get::<ReleaseAnswer>(&target.path(&["releases", &label])).await).await?;
+    if context.is_json() {
+        context.show(&answer.json, || {});
+        return Ok(());
+    }
+    // A credential without metrics.read sees the rollout only.
+    let metrics = target.client.get::<MetricsAnswer>(&target.path(&["metrics"])).await.ok();
+    let release = &answer.value.package;
+    let mut details = Details::new();
+    details.add("Release", &label).add("Rollout", rollout(release)).add("Target version", &*release.app_version);
+    if let Some(counts) = metrics.as_ref().and_then(|answer| answer.value.metrics.get(&label)) {
+        details.add("Active", counts.active.to_string()).add("Installed", counts.installed.to_string());
+        details.add("Failed", counts.failed.to_string());
+    }
+    details.print();
+    if release.rollout.is_some() && !release.is_disabled {
+        context.note(&format!(
+            "Finish it: {}. Take it back: {}.",
+            target.command("rollout set 100"),
+            target.command(&format!("release disable {label}"))
+        ));
+    }
+    Ok(())
+}
+
+fn rollout(release: &Release) -> String {
+    match release.rollout {
+        _ if release.is_disabled => "disabled: no device gets it".to_owned(),
+        Some(percent) => format!("{percent}% of devices"),
+        None => "100%: finished".to_owned(),
+    }
+}
+
+async fn set(context: &Context, deployment: &DeploymentOption, percent: Percent, label: Option<Label>) -> Result<()> {
+    let target = Target::new(context, deployment)?;
+    let changes = ReleaseChanges { rollout: Field::from(percent), ..ReleaseChanges::default() };
+    let body = ReleasePatch { label: Field::from(label.map(String::from)), package_info: Field::from(changes) };
+    let answer = target.advised(target.client.patch::<ReleaseAnswer>(&target.path(&["release"]), &body).await).await?;
+    let Some(answer) = answer else {
+        let which = label.map_or_else(|| "The newest release".to_owned(), String::from);
+        context.done(&format!("{which} is already at {}%: nothing changed.", percent.get()));
+        context.show(&serde_json::Value::Null, || {});
+        return Ok(());
+    };
+    let label = String::from(answer.value.package.label);
+    if answer.value.package.rollout.is_none() {
+        context.done(&format!("{label} goes to all devices of {} now: its rollout is finished.", target.deployment));
+    } else {
+        context.done(&format!("{label} goes to {}% of the devices of {} now.", percent.get(), target.deployment));
+        context.note(&format!("Finish it: {}", target.command("rollout set 100")));
+    }
+    context.show(&answer.json, || {});
+    Ok(())
 }

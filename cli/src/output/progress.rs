@@ -1,11 +1,24 @@
 //! Progress on a terminal: bytes with speed and time left, or a spinner. Elsewhere, and with `--quiet` or `--output json`, nothing is drawn.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::context::Context;
 use crate::output::terminal;
+
+/// The progress that is drawn now, if any. At most one is at a time.
+static DRAWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Prints with the progress out of the way.
+pub(crate) fn suspended(print: impl FnOnce()) {
+    let drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match drawn {
+        Some(bar) => bar.suspend(print),
+        None => print(),
+    }
+}
 
 /// Progress that disappears when it is dropped, whatever happens.
 #[derive(Debug)]
@@ -20,7 +33,7 @@ impl Progress {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_message(message.to_owned());
-        Self(bar)
+        Self::drawn(bar)
     }
 
     /// A spinner, for what has no known length.
@@ -28,6 +41,11 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(None, target(context));
         bar.set_message(message.to_owned());
         bar.enable_steady_tick(Duration::from_millis(100));
+        Self::drawn(bar)
+    }
+
+    fn drawn(bar: ProgressBar) -> Self {
+        *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
         Self(bar)
     }
 
@@ -49,6 +67,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.0.finish_and_clear();
     }
 }

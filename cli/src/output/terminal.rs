@@ -84,8 +84,10 @@ pub(crate) fn width() -> u16 {
 
 /// Prints a line to standard error. Control characters, as in text from the server, are not printed.
 pub(crate) fn line(text: &str) {
-    // Nobody reads a closed pipe.
-    let _ = writeln!(io::stderr(), "{}", printable(text));
+    super::progress::suspended(|| {
+        // Nobody reads a closed pipe.
+        let _ = writeln!(io::stderr(), "{}", printable(text));
+    });
 }
 
 /// Prints to standard output. A closed pipe, as after `| head`, is not an error.

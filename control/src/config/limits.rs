@@ -1,6 +1,7 @@
 //! Limits: account quotas, and rate limits for authenticated and unauthenticated requests.
 
 use clap::Args;
+use shared::archive::ArchiveLimits;
 use shared::limit::Rate;
 use shared::time::parse_duration;
 
@@ -9,7 +10,6 @@ use crate::domain::accounts::settings::AccountLimits;
 use crate::domain::cli_login::settings::CliLimits;
 use crate::domain::credentials::settings::SessionLimits;
 use crate::domain::limits::settings::{Quotas, UnauthenticatedLimits};
-use crate::domain::releases::archive::ArchiveLimits;
 use crate::domain::settings::Limits;
 
 /// All limits.

@@ -1,5 +1,6 @@
 //! Settings of the domain: addresses, secrets, limits. Each area owns its own struct.
 
+use shared::archive::ArchiveLimits;
 use shared::limit::Rate;
 use shared::signature::Secrets;
 
@@ -8,7 +9,6 @@ use crate::domain::cli_login::settings::CliLimits;
 use crate::domain::credentials::settings::SessionLimits;
 use crate::domain::limits::settings::Quotas;
 use crate::domain::limits::settings::UnauthenticatedLimits;
-use crate::domain::releases::archive::ArchiveLimits;
 use crate::infra::crypto::keys::EncryptionKeys;
 
 /// All settings of the domain.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
-use control::testing::releases::{ArchiveFault, ArchiveLimits, inspect};
+use shared::archive::{ArchiveFault, ArchiveLimits, inspect};
 use shared::hash::Sha256Hex;
 
 use crate::writer::{Archive, deflated, stored, streamed, zip};

@@ -12,8 +12,8 @@ mod writer;
 
 use std::io::Cursor;
 
-use control::testing::releases::{ArchiveFault, ArchiveLimits, Contents, inspect};
 use control::testing::settings;
+use shared::archive::{ArchiveFault, ArchiveLimits, Contents, inspect};
 use shared::hash::Sha256Hex;
 
 fn inspect_within(bytes: &[u8], limits: &ArchiveLimits) -> Result<Contents, ArchiveFault> {

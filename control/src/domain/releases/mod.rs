@@ -3,7 +3,7 @@
 //! An upload goes through these steps:
 //! - [`upload::accept`]: is there room for it?
 //! - [`upload::receive`]: the bytes go to a temporary file, hashed and limited as they arrive.
-//! - [`archive`]: the ZIP is checked.
+//! - [`shared::archive`]: the ZIP is checked.
 //! - `blob`: the bytes are stored.
 //! - [`service::create`]: rules, label, row and outbox in one transaction.
 //!
@@ -11,7 +11,6 @@
 //! account may cost, `current` returns deployments with their newest release.
 
 pub mod allowance;
-pub mod archive;
 pub mod blob;
 pub mod change;
 pub mod current;

@@ -11,13 +11,13 @@ use futures_util::{Stream, TryStreamExt};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use shared::FieldErrors;
+use shared::archive::{self, ArchiveFault, Contents};
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::DeploymentId;
 use shared::package::Manifest;
 use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
 
-use super::archive::{self, ArchiveFault, Contents};
 use super::info::ReleaseInfo;
 use super::repo::{self, ReleaseRow};
 use super::service::{self, StoredPackage};

@@ -20,8 +20,8 @@ use std::io::{Read, Seek, SeekFrom};
 
 pub use fault::ArchiveFault;
 
-use shared::hash::{PackageHash, Sha256Hex};
-use shared::package::Manifest;
+use crate::hash::{PackageHash, Sha256Hex};
+use crate::package::Manifest;
 
 /// Size limits of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,12 +72,20 @@ pub fn inspect(
     }
 }
 
+/// Checks the names of files before an archive of them is created: each alone and all together, as [`inspect`] will. Errors: refused, naming the file.
+pub fn check_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Result<(), ArchiveFault> {
+    for name in names.clone() {
+        names::check(name.as_bytes(), true).map_err(|why| ArchiveFault::entry(name.as_bytes(), why))?;
+    }
+    names::refuse_clashes(names)
+}
+
 const HOLDS_NO_FILES: &str = "the archive has no files";
 
 fn inspect_zip(file: &mut (impl Read + Seek), length: u64, limits: &ArchiveLimits) -> Result<Contents, ArchiveFault> {
     let end = end::find(file, length)?;
     let mut entries = directory::read(file, &end, length, limits)?;
-    names::refuse_clashes(&entries)?;
+    names::refuse_clashes(entries.iter().map(|entry| entry.name.as_str()))?;
     // From here on, entries are read in file order; the directory may list them in any order.
     entries.sort_unstable_by_key(|entry| entry.offset);
     let manifest = content::read(file, &entries, end.directory_offset)?;

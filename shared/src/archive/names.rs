@@ -4,7 +4,6 @@ use unicase::UniCase;
 use unicode_normalization::UnicodeNormalization;
 
 use super::fault::ArchiveFault;
-use super::headers::Entry;
 
 /// The path limit of iOS; Android allows more. The folder that clients unpack into adds to it, so nothing longer could ever work.
 const PATH_BYTES: usize = 1_024;
@@ -64,17 +63,19 @@ pub(super) fn check(name: &[u8], is_utf8: bool) -> Result<&str, &'static str> {
 }
 
 /// Refuses two entries whose names are equal after `\`→`/`, Unicode normalization and case folding, and a file with another entry inside it.
-pub(super) fn refuse_clashes(entries: &[Entry]) -> Result<(), ArchiveFault> {
-    let mut keyed: Vec<(String, &Entry)> = entries.iter().map(|entry| (key(&entry.name), entry)).collect();
+pub(super) fn refuse_clashes<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), ArchiveFault> {
+    let mut keyed: Vec<(String, &str)> = names.map(|name| (key(name), name)).collect();
     keyed.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
     for ((outer_key, outer), (inner_key, inner)) in keyed.iter().zip(keyed.iter().skip(1)) {
         let Some(below) = inner_key.strip_prefix(outer_key.as_str()) else { continue };
         if below.is_empty() {
-            return Err(inner.fault(format!("some devices cannot tell its name from that of entry {:?}; rename one of them", outer.name)));
+            let why = format!("some devices cannot tell its name from that of entry {outer:?}; rename one of them");
+            return Err(ArchiveFault::entry(inner.as_bytes(), why));
         }
         // `SEPARATOR` sorts before everything else, so entries inside a path directly follow that path.
-        if below.starts_with(SEPARATOR) && !outer.is_directory() {
-            return Err(inner.fault(format!("it is inside entry {:?}, which is a file; rename one of them", outer.name)));
+        if below.starts_with(SEPARATOR) && !outer.ends_with('/') {
+            let why = format!("it is inside entry {outer:?}, which is a file; rename one of them");
+            return Err(ArchiveFault::entry(inner.as_bytes(), why));
         }
     }
     Ok(())

@@ -2,10 +2,10 @@
 
 use std::io::{Read, Seek};
 
+use crate::hash::Sha256Hex;
+use crate::package::Manifest;
 use flate2::{Decompress, FlushDecompress, Status};
 use sha2::{Digest, Sha256};
-use shared::hash::Sha256Hex;
-use shared::package::Manifest;
 
 use super::fault::ArchiveFault;
 use super::headers::{self, Entry};

@@ -1,0 +1,103 @@
+//! Uploads: a file as a stream of known length, which each attempt reads from its start.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+use reqwest::Method;
+use reqwest::multipart::{Form, Part};
+use serde::de::DeserializeOwned;
+
+use super::{Answer, Client};
+use crate::config::server::ServerUrl;
+use crate::error::Result;
+use crate::output::progress::Progress;
+
+/// The bytes that are read and sent at once.
+const CHUNK: usize = 256 << 10;
+/// The slowest connection that an upload is possible on, in bytes per second.
+const SLOWEST: u64 = 16 << 10;
+
+/// A release to upload.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    /// The part `packageInfo`: JSON.
+    pub info: String,
+    /// The part `package`.
+    pub file: Arc<File>,
+    /// Its length.
+    pub size: u64,
+}
+
+impl Client {
+    /// A client of the address for uploads of this size, with the same credential. An upload waits long for its answer, so only a dead connection and a
+    /// very long time end it.
+    pub(crate) fn for_upload(&self, url: &ServerUrl, size: u64) -> Result<Self> {
+        let http = Self::http(|builder| {
+            let longest = Duration::from_mins(10) + Duration::from_secs(size / SLOWEST);
+            builder.timeout(longest).tcp_keepalive(Duration::from_secs(15))
+        })?;
+        Ok(Self { http, url: url.clone(), credential: self.credential.clone(), is_verbose: self.is_verbose, is_quiet: self.is_quiet })
+    }
+
+    /// Uploads a release. It is repeated after a lost answer, with the same `Idempotency-Key`.
+    pub(crate) async fn upload<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        key: &str,
+        upload: &Upload,
+        progress: &Progress,
+    ) -> Result<Answer<T>> {
+        let build = |request: reqwest::RequestBuilder| {
+            progress.restart();
+            let body = reqwest::Body::wrap_stream(chunks(Arc::clone(&upload.file), upload.size, progress.handle()));
+            let package = Part::stream_with_length(body, upload.size).file_name("package");
+            let form = Form::new().part("packageInfo", Part::text(upload.info.clone())).part("package", package);
+            request.header("Idempotency-Key", key).multipart(form)
+        };
+        self.read(&self.send(Method::POST, path, build).await?)
+    }
+}
+
+/// The file's bytes, from the start. Several streams of one file do not disturb each other.
+fn chunks(file: Arc<File>, size: u64, progress: indicatif::ProgressBar) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+    stream::try_unfold((file, 0_u64, progress), move |(file, offset, progress)| async move {
+        if offset == size {
+            return Ok(None);
+        }
+        let length = usize::try_from(size - offset).unwrap_or(CHUNK).min(CHUNK);
+        let reading = Arc::clone(&file);
+        let chunk = tokio::task::spawn_blocking(move || read(&reading, offset, length)).await.map_err(io::Error::other)??;
+        let read = chunk.len() as u64;
+        progress.inc(read);
+        Ok(Some((chunk, (file, offset + read, progress))))
+    })
+}
+
+fn read(file: &File, offset: u64, length: usize) -> io::Result<Bytes> {
+    let mut chunk = vec![0; length];
+    let count = loop {
+        match read_at(file, &mut chunk, offset) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => break other?,
+        }
+    };
+    if count == 0 {
+        return Err(io::Error::other("the file became shorter"));
+    }
+    chunk.truncate(count);
+    Ok(chunk.into())
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+}

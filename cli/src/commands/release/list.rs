@@ -1,0 +1,123 @@
+//! `updraft release list`.
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+use shared::api::releases::ReleasesAnswer;
+
+use super::{Target, view};
+use crate::arguments::DeploymentOption;
+use crate::context::Context;
+use crate::error::Result;
+use crate::output::table::Table;
+use crate::output::times;
+
+/// The most releases that the API lists at once.
+const PAGE: u32 = 100;
+
+/// How a release was created.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Method {
+    /// From an uploaded bundle.
+    Upload,
+    /// From a release of another deployment.
+    Promote,
+    /// From an earlier release.
+    Rollback,
+}
+
+/// Lists releases.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  updraft release list -d Production\n  updraft release list --search login --limit 100 --output json")]
+pub(crate) struct ListCommand {
+    /// Only releases with exactly this target version.
+    #[arg(long, value_name = "RANGE")]
+    app_version: Option<String>,
+    /// Only releases created by this method.
+    #[arg(long, value_enum)]
+    method: Option<Method>,
+    /// Only disabled releases; with =false only enabled ones.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    disabled: Option<bool>,
+    /// Only mandatory releases; with =false only optional ones.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    mandatory: Option<bool>,
+    /// Only releases with this text in the label or description.
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// How many releases to list at most.
+    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    /// The deployment.
+    #[command(flatten)]
+    deployment: DeploymentOption,
+}
+
+impl ListCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        let target = Target::new(context, &self.deployment)?;
+        let (mut releases, mut cursor) = (Vec::new(), None);
+        let mut json = Vec::new();
+        loop {
+            let left = self.limit.saturating_sub(u32::try_from(releases.len()).unwrap_or(u32::MAX));
+            let path = target.path(&["releases"]) + "?" + &self.query(left.min(PAGE), cursor.as_deref());
+            let mut answer = target.advised(target.client.get::<ReleasesAnswer>(&path).await).await?;
+            if let Some(Value::Array(page)) = answer.json.get_mut("releases").map(Value::take) {
+                json.extend(page);
+            }
+            releases.extend(answer.value.releases);
+            cursor = answer.value.next_cursor;
+            if cursor.is_none() || releases.len() >= self.limit as usize {
+                break;
+            }
+        }
+        context.show(&serde_json::json!({ "releases": json, "nextCursor": cursor }), || {
+            let empty = format!("There are no such releases. Create one: {}", target.command("release create PATH"));
+            let header = ["label", "target version", "rollout", "mandatory", "method", "size", "released", "by", "description"];
+            let mut table = Table::new(header).right([5]).when_empty(empty);
+            for release in &releases {
+                table.row([
+                    String::from(release.label),
+                    release.app_version.clone(),
+                    view::rollout(release.is_disabled, release.rollout),
+                    if release.is_mandatory { "yes" } else { "no" }.to_owned(),
+                    view::method(release.release_method).to_owned(),
+                    view::size(release.size),
+                    times::time(release.upload_time),
+                    release.released_by.clone(),
+                    release.description.as_deref().and_then(|text| text.lines().next()).unwrap_or_default().to_owned(),
+                ]);
+            }
+            table.print();
+        });
+        if cursor.is_some() {
+            context.note(&format!("There are more. Add --limit with more than {}.", self.limit));
+        }
+        Ok(())
+    }
+
+    fn query(&self, limit: u32, cursor: Option<&str>) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("limit", &limit.to_string());
+        let method = self.method.map(|method| match method {
+            Method::Upload => "Upload",
+            Method::Promote => "Promote",
+            Method::Rollback => "Rollback",
+        });
+        let flag = |flag: Option<bool>| flag.map(|flag| if flag { "true" } else { "false" });
+        let given = [
+            ("cursor", cursor),
+            ("appVersion", self.app_version.as_deref()),
+            ("releaseMethod", method),
+            ("isDisabled", flag(self.disabled)),
+            ("isMandatory", flag(self.mandatory)),
+            ("search", self.search.as_deref()),
+        ];
+        for (name, value) in given {
+            if let Some(value) = value {
+                query.append_pair(name, value);
+            }
+        }
+        query.finish()
+    }
+}

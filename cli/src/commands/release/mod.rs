@@ -1,0 +1,92 @@
+//! `updraft release`: releases of a deployment.
+//!
+//! One file per verb, except `edit`, which also disables and enables. `target` is the deployment that a command acts on; `advice` words what to do about
+//! refusals; `view` prints releases.
+
+mod advice;
+mod create;
+mod edit;
+mod list;
+pub(super) mod options;
+mod promote;
+mod rollback;
+mod show;
+mod target;
+mod versions;
+mod view;
+
+use clap::Subcommand;
+use shared::keys::Label;
+
+pub(super) use target::Target;
+
+use crate::arguments::DeploymentOption;
+use crate::context::Context;
+use crate::error::Result;
+
+/// Commands on releases.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReleaseCommand {
+    /// Upload a folder, a file or a .zip, and release it to devices.
+    #[command(after_help = create::EXAMPLES)]
+    Create(create::CreateCommand),
+    /// List a deployment's releases, newest first.
+    #[command(visible_alias = "ls")]
+    List(list::ListCommand),
+    /// Show a release and its metrics.
+    Show {
+        /// The release. Default: the newest.
+        #[arg(value_parser = options::label)]
+        label: Option<Label>,
+        /// The deployment.
+        #[command(flatten)]
+        deployment: DeploymentOption,
+    },
+    /// Edit a release's description, target version or mandatory flag.
+    #[command(
+        after_help = "Examples:\n  updraft release edit --description \"Fixes the login\"\n  updraft release edit v12 --mandatory=false"
+    )]
+    Edit(edit::EditCommand),
+    /// Disable a release: no device gets it anymore.
+    Disable {
+        /// The release.
+        #[arg(value_parser = options::label)]
+        label: Label,
+        /// The deployment.
+        #[command(flatten)]
+        deployment: DeploymentOption,
+    },
+    /// Enable a disabled release: devices get it again.
+    Enable {
+        /// The release.
+        #[arg(value_parser = options::label)]
+        label: Label,
+        /// The deployment.
+        #[command(flatten)]
+        deployment: DeploymentOption,
+    },
+    /// Release a deployment's release to another deployment.
+    #[command(
+        after_help = "Examples:\n  updraft release promote -d Staging --to Production\n  updraft release promote v12 -d Staging --to Production --rollout 20"
+    )]
+    Promote(promote::PromoteCommand),
+    /// Release the contents of an earlier release again, to all devices.
+    #[command(after_help = "Examples:\n  updraft release rollback -d Production\n  updraft release rollback --to v11 -d Production --yes")]
+    Rollback(rollback::RollbackCommand),
+}
+
+impl ReleaseCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        match self {
+            Self::Create(command) => command.run(context).await,
+            Self::List(command) => command.run(context).await,
+            Self::Show { label, deployment } => show::run(context, label, &deployment).await,
+            Self::Edit(command) => command.run(context).await,
+            Self::Disable { label, deployment } => edit::set_disabled(context, label, &deployment, true).await,
+            Self::Enable { label, deployment } => edit::set_disabled(context, label, &deployment, false).await,
+            Self::Promote(command) => command.run(context).await,
+            Self::Rollback(command) => command.run(context).await,
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! `updraft release show`.
+
+use shared::api::metrics::MetricsAnswer;
+use shared::api::releases::ReleaseAnswer;
+use shared::keys::Label;
+
+use super::{Target, view};
+use crate::arguments::DeploymentOption;
+use crate::context::Context;
+use crate::error::Result;
+
+/// Shows a release, by default the newest.
+pub(super) async fn run(context: &Context, label: Option<Label>, deployment: &DeploymentOption) -> Result<()> {
+    let target = Target::new(context, deployment)?;
+    let label = match label {
+        Some(label) => String::from(label),
+        None => target.newest().await?,
+    };
+    let answer = target.get::<ReleaseAnswer>(&["releases", &label]).await?;
+    if context.is_json() {
+        context.show(&answer.json, || {});
+        return Ok(());
+    }
+    // A credential without metrics.read sees the release only.
+    let metrics = target.client.get::<MetricsAnswer>(&target.path(&["metrics"])).await.ok();
+    view::print(&answer.value.package, metrics.as_ref().and_then(|answer| answer.value.metrics.get(&label)));
+    Ok(())
+}
