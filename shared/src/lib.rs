@@ -6,6 +6,7 @@
 
 #[cfg(feature = "api")]
 pub mod api;
+pub mod explanation;
 pub mod hash;
 pub mod ids;
 mod invalid;
