@@ -8,6 +8,7 @@
 pub mod api;
 #[cfg(feature = "archive")]
 pub mod archive;
+pub mod explanation;
 pub mod hash;
 pub mod ids;
 mod invalid;

@@ -31,10 +31,15 @@ pub fn bucket(identifier: &str) -> u8 {
     bucket_of(identifier.encode_utf16())
 }
 
+/// The bucket, 0 to 99, of a device in the rollout of a release.
+pub fn bucket_of_device(client_id: &str, label: &Label) -> u8 {
+    let label = label.to_string();
+    bucket_of(client_id.encode_utf16().chain("-".encode_utf16()).chain(label.encode_utf16()))
+}
+
 /// Whether the device is among the `rollout` percent that get the release. Raising the percentage never removes a device.
 pub fn is_selected(client_id: &str, label: &Label, rollout: u8) -> bool {
-    let label = label.to_string();
-    bucket_of(client_id.encode_utf16().chain("-".encode_utf16()).chain(label.encode_utf16())) < rollout
+    bucket_of_device(client_id, label) < rollout
 }
 
 fn bucket_of(units: impl Iterator<Item = u16>) -> u8 {

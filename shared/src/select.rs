@@ -7,12 +7,15 @@
 //! - An empty label or hash counts as absent.
 //! - A device without a client ID is outside every rollout.
 //! - The echoed version is always exactly what the device sent.
+//!
+//! [`explain`] is the same function with an [`Observer`]: [`crate::explanation`] tells people what it saw.
 
 use crate::hash::Sha256Hex;
 use crate::keys::{DeploymentKey, Label};
 use crate::rollout;
 use crate::snapshot::{Offer, Release, Snapshot};
 use crate::version::{AppVersion, gtr};
+use serde::{Deserialize, Serialize};
 
 /// An update check. In the optional fields, empty means absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,13 @@ pub struct CheckRequest {
     pub client_id: Option<String>,
     /// Whether the app accepts releases for any version (a companion app).
     pub is_companion: bool,
+}
+
+impl CheckRequest {
+    /// The client ID, unless absent or empty.
+    pub fn client_id(&self) -> Option<&str> {
+        given(self.client_id.as_ref())
+    }
 }
 
 /// The result of an update check, and the reason for it.
@@ -66,11 +76,13 @@ pub enum Outcome<'s> {
 }
 
 /// The reason for a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ReasonCode))]
+#[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// The deployment has no releases.
     NoReleases,
-    /// All releases are disabled, or in rollouts that exclude the device.
+    /// All releases are disabled.
     NothingEnabled,
     /// No enabled release targets the device's app version.
     NoReleaseForVersion,
@@ -86,10 +98,45 @@ pub enum Reason {
     NoClientId,
 }
 
+/// What a scan did with a release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Skipped it: it is disabled.
+    Disabled,
+    /// Skipped it: it is for other app versions.
+    OtherVersion,
+    /// Skipped it: it is in an unfinished rollout, and the device is outside of one.
+    PassedOver,
+    /// Settled on it: it is the newest for the device.
+    Newest,
+    /// Reached it after settling on a newer one, to see whether the update is mandatory.
+    Older,
+}
+
+/// Watches a selection. The observer `()` of [`select`] compiles to nothing.
+pub trait Observer {
+    /// A scan begins at the newest release. A second one follows if an unfinished rollout does not include the device; only the last one counts.
+    fn begin(&mut self);
+
+    /// The scan reached the next older release.
+    fn reach(&mut self, step: impl FnOnce() -> Step);
+}
+
+impl Observer for () {
+    fn begin(&mut self) {}
+
+    fn reach(&mut self, _: impl FnOnce() -> Step) {}
+}
+
 /// Decides which update a device gets.
 pub fn select<'s>(snapshot: &'s Snapshot, request: &CheckRequest) -> Decision<'s> {
+    explain(snapshot, request, &mut ())
+}
+
+/// [`select`], watched by an observer.
+pub fn explain<'s>(snapshot: &'s Snapshot, request: &CheckRequest, observer: &mut impl Observer) -> Decision<'s> {
     let mut scanner = Scanner::new(snapshot, request);
-    let newest = scanner.decide(Rollouts::Take);
+    let newest = scanner.decide(Rollouts::Take, observer);
     let Outcome::Update { release, .. } = &newest.outcome else { return newest };
     let Some(percentage) = release.rollout else { return newest };
     let reason = match scanner.client_id {
@@ -99,7 +146,7 @@ pub fn select<'s>(snapshot: &'s Snapshot, request: &CheckRequest) -> Decision<'s
         Some(_) => Reason::RolloutHeldBack,
         None => Reason::NoClientId,
     };
-    Decision { reason, ..scanner.decide(Rollouts::PassOver) }
+    Decision { reason, ..scanner.decide(Rollouts::PassOver, observer) }
 }
 
 /// How a scan treats releases in an unfinished rollout.
@@ -148,22 +195,15 @@ impl<'s, 'r> Scanner<'s, 'r> {
             (None, Some(package_hash)) => Current::Running(package_hash),
             (None, None) => Current::None,
         };
-        Self {
-            snapshot,
-            request,
-            current,
-            package_hash,
-            client_id: given(request.client_id.as_ref()),
-            satisfied: vec![None; snapshot.range_count()],
-        }
+        Self { snapshot, request, current, package_hash, client_id: request.client_id(), satisfied: vec![None; snapshot.range_count()] }
     }
 
-    fn decide(&mut self, rollouts: Rollouts) -> Decision<'s> {
+    fn decide(&mut self, rollouts: Rollouts, observer: &mut impl Observer) -> Decision<'s> {
         if self.snapshot.releases().is_empty() {
             let outcome = Outcome::NoUpdate { should_run_binary_version: true, update_app_version: false, app_version: "" };
             return Decision { outcome, reason: Reason::NoReleases };
         }
-        let scan = self.scan(rollouts);
+        let scan = self.scan(rollouts, observer);
         let Some((release, offer)) = scan.latest_for_version.filter(|(release, _)| !self.runs(release)) else {
             return self.nothing_newer(&scan);
         };
@@ -174,20 +214,29 @@ impl<'s, 'r> Scanner<'s, 'r> {
     }
 
     /// Scans from the newest release to the one that the device runs, or to the first mandatory one.
-    fn scan(&mut self, rollouts: Rollouts) -> Scan<'s> {
+    fn scan(&mut self, rollouts: Rollouts, observer: &mut impl Observer) -> Scan<'s> {
+        observer.begin();
         let mut scan = Scan { latest_enabled: None, latest_for_version: None, is_forced: false };
         let mut is_found = false;
         for release in self.snapshot.releases() {
             // Before the check for disabled releases: a device may be on one.
             is_found = is_found || self.is_current(release);
-            if release.is_disabled || (rollouts == Rollouts::PassOver && release.rollout.is_some()) {
+            if release.is_disabled {
+                observer.reach(|| Step::Disabled);
+                continue;
+            }
+            if rollouts == Rollouts::PassOver && release.rollout.is_some() {
+                observer.reach(|| if self.targets(release) { Step::PassedOver } else { Step::OtherVersion });
                 continue;
             }
             scan.latest_enabled.get_or_insert(release);
-            if !self.request.is_companion && !self.satisfies(release) {
+            if !self.targets(release) {
+                observer.reach(|| Step::OtherVersion);
                 continue;
             }
-            if scan.latest_for_version.is_none() {
+            let is_newest = scan.latest_for_version.is_none();
+            observer.reach(|| if is_newest { Step::Newest } else { Step::Older });
+            if is_newest {
                 // The offer is always there: `Snapshot::parse` rejects a short form that could be chosen here.
                 scan.latest_for_version = release.offer.as_deref().map(|offer| (release, offer));
             }
@@ -234,6 +283,11 @@ impl<'s, 'r> Scanner<'s, 'r> {
     /// Whether the device runs this package.
     fn runs(&self, release: &Release) -> bool {
         self.package_hash == Some(release.package_hash.as_str())
+    }
+
+    /// Whether the release is for the device: it targets its app version, or the device accepts any.
+    fn targets(&mut self, release: &Release) -> bool {
+        self.request.is_companion || self.satisfies(release)
     }
 
     /// Whether the release targets the device's app version.

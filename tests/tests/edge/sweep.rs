@@ -181,6 +181,13 @@ impl Sweep {
             }
             self.other_methods(path, methods, ExpectedHeaders::Plain).await;
         }
+        for method in ["GET", "HEAD"] {
+            for (status, query) in [(200, "?appVersion=1.0.0"), (400, "")] {
+                let request = self.request(method, &format!("{production}/explain{query}"));
+                self.expect(status, ExpectedHeaders::Plain, request).await;
+            }
+        }
+        self.other_methods(&format!("{production}/explain"), "GET, HEAD", ExpectedHeaders::Plain).await;
         self.other_methods(&format!("{production}/release"), "PATCH", ExpectedHeaders::Plain).await;
         self.other_methods(&format!("{production}/promotions"), "POST", ExpectedHeaders::Plain).await;
         self.bad_json(&format!("{production}/promotions"), ExpectedHeaders::Plain).await;

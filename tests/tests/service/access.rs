@@ -136,6 +136,7 @@ const TABLE: &[Row] = &[
     ("POST /v1/apps/{app}/deployments/{deployment}/promotions", RELEASE, 201),
     ("POST /v1/apps/{app}/deployments/{deployment}/rollbacks", RELEASE, 201),
     ("GET /v1/apps/{app}/deployments/{deployment}/history", READ_APP, 200),
+    ("GET /v1/apps/{app}/deployments/{deployment}/explain", READ_APP, 200),
     ("GET /v1/apps/{app}/deployments/{deployment}/metrics", READ_APP, 200),
     ("GET /v1/apps/{app}/deployments/{deployment}/metrics/history", READ_APP, 200),
     ("GET /v1/public/svc/update_check", Who::Open, 200),
@@ -383,6 +384,8 @@ impl<'a> Scene<'a> {
         };
         let query = if path.to_lowercase().replace('_', "").ends_with("/updatecheck") {
             format!("?deployment_key={}&app_version=1.0.0", self.deployment_key().await)
+        } else if path.ends_with("/explain") {
+            "?appVersion=1.0.0".to_owned()
         } else {
             String::new()
         };

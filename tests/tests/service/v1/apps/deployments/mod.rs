@@ -3,6 +3,7 @@
 mod cleared_history;
 mod concurrent_operations;
 mod creation;
+mod explain;
 mod history;
 mod metrics;
 mod package_hashes;
