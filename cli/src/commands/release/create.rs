@@ -142,7 +142,7 @@ impl CreateCommand {
         let (path, bar) = (self.path.clone(), progress.handle());
         let made = tokio::task::spawn_blocking(move || package::prepare(&path, &bar)).await;
         made.map_err(|_| {
-            Error::failed("the package could not be made", "Run the command again with --verbose, and report what it prints.")
+            Error::failed("the package could not be created", "Run the command again with --verbose, and report what it prints.")
         })?
     }
 
