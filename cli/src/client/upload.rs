@@ -53,6 +53,7 @@ impl Client {
     ) -> Result<Answer<T>> {
         let build = |request: reqwest::RequestBuilder| {
             progress.restart();
+            progress.handle().set_message("Uploading");
             let body = reqwest::Body::wrap_stream(chunks(Arc::clone(&upload.file), upload.size, progress.handle()));
             let package = Part::stream_with_length(body, upload.size).file_name("package");
             let form = Form::new().part("packageInfo", Part::text(upload.info.clone())).part("package", package);
@@ -66,6 +67,7 @@ impl Client {
 fn chunks(file: Arc<File>, size: u64, progress: indicatif::ProgressBar) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
     stream::try_unfold((file, 0_u64, progress), move |(file, offset, progress)| async move {
         if offset == size {
+            progress.set_message("Waiting for the server to check it");
             return Ok(None);
         }
         let length = usize::try_from(size - offset).unwrap_or(CHUNK).min(CHUNK);

@@ -89,7 +89,12 @@ impl CheckCommand {
         let answer = match result {
             Err(error) if error.kind == Kind::NotFound && error.what.starts_with("this path ") => {
                 let what = format!("{} is older than this CLI: it cannot explain update checks", target.client.url());
-                return Err(Error { what, next: "Ask your administrator to update the server.".to_owned(), ..error });
+                return Err(Error {
+                    what,
+                    kind: Kind::Unreachable,
+                    next: "Ask your administrator to update the server.".to_owned(),
+                    ..error
+                });
             }
             other => target.advised(other).await?,
         };

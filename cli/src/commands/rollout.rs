@@ -87,7 +87,16 @@ async fn set(context: &Context, deployment: &DeploymentOption, percent: Percent,
     let target = Target::new(context, deployment)?;
     let changes = ReleaseChanges { rollout: Field::from(percent), ..ReleaseChanges::default() };
     let body = ReleasePatch { label: Field::from(label.map(String::from)), package_info: Field::from(changes) };
-    let answer = target.advised(target.client.patch::<ReleaseAnswer>(&target.path(&["release"]), &body).await).await?;
+    let result = target.advised(target.client.patch::<ReleaseAnswer>(&target.path(&["release"]), &body).await).await;
+    let answer = match result {
+        // The server's text does not name the release, but the advice does.
+        Err(error) if error.next.contains("LABEL") => {
+            let label = label.map(String::from).or(target.newest().await.ok());
+            let next = error.next.replace("LABEL", label.as_deref().unwrap_or("LABEL"));
+            return Err(error.with_next(next));
+        }
+        other => other?,
+    };
     let Some(answer) = answer else {
         let which = label.map_or_else(|| "The newest release".to_owned(), String::from);
         context.done(&format!("{which} is already at {}%: nothing changed.", percent.get()));

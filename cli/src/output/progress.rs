@@ -20,6 +20,13 @@ pub(crate) fn suspended(print: impl FnOnce()) {
     }
 }
 
+/// Removes the progress from the terminal for good, as when the program is interrupted.
+pub(crate) fn remove() {
+    if let Some(bar) = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        bar.finish_and_clear();
+    }
+}
+
 /// Progress that disappears when it is dropped, whatever happens.
 #[derive(Debug)]
 pub(crate) struct Progress(ProgressBar);

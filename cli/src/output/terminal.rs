@@ -98,6 +98,7 @@ pub(crate) fn print(text: &str) {
 
 /// Makes the cursor visible again, and ends the line that progress or a question was on.
 pub(crate) fn restore() {
+    super::progress::remove();
     if is_error() {
         let _ = Term::stderr().show_cursor();
         line("");

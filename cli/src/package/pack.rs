@@ -52,8 +52,10 @@ pub(super) fn pack(files: &[Found], progress: &ProgressBar) -> Result<Package> {
             scope.spawn(move || work(files, taken, &answer, progress));
         }
         drop(answer);
-        // Ends with `jobs`, without which the workers stop.
-        merge(files.len(), jobs, &answers, &mut writer)
+        let merged = merge(files.len(), &jobs, &answers, &mut writer);
+        // Without it, the workers stop.
+        drop(jobs);
+        merged
     })?;
     let output = writer.finish().map_err(|error| unwritable(&error.into()))?;
     let file = output.into_inner().map_err(|error| unwritable(error.error()))?;
@@ -68,7 +70,12 @@ pub(super) fn pack(files: &[Found], progress: &ProgressBar) -> Result<Package> {
 }
 
 /// Hands out the files' indexes, at most [`WINDOW`] at once, and appends what comes back, in order. Returns the hashes.
-fn merge(count: usize, jobs: Sender<usize>, answers: &Receiver<Answer>, writer: &mut ZipWriter<BufWriter<File>>) -> Result<Vec<Sha256Hex>> {
+fn merge(
+    count: usize,
+    jobs: &Sender<usize>,
+    answers: &Receiver<Answer>,
+    writer: &mut ZipWriter<BufWriter<File>>,
+) -> Result<Vec<Sha256Hex>> {
     let mut waiting = std::collections::BTreeMap::new();
     let mut hashes = Vec::with_capacity(count);
     let mut indexes = 0..count;

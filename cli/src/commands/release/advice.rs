@@ -6,7 +6,7 @@ use crate::error::{Error, Kind};
 pub(super) fn add(error: Error, command: impl Fn(&str) -> String) -> Error {
     let next = match error.status() {
         Some(409) => conflict(&error.what, &command),
-        Some(403) if error.code().is_none() => Some(forbidden()),
+        Some(403) if error.code().is_none() => forbidden(&error.what),
         Some(400) => invalid(&error.what),
         Some(413) if error.what.starts_with("package") => {
             Some("Remove files that devices do not need, such as source maps, or ask your administrator for a higher limit.".to_owned())
@@ -76,10 +76,17 @@ fn invalid(what: &str) -> Option<String> {
     }
 }
 
-fn forbidden() -> String {
-    "Ask the owner for the role Developer or Admin on the app, or use a credential with it. An API key needs the scope releases.manage (to change) or \
-        app.read (to read)."
-        .to_owned()
+fn forbidden(what: &str) -> Option<String> {
+    let next = if what.contains("your role") {
+        "Ask the app's owner for the role Developer or Admin; `updraft collaborator list` shows who that is."
+    } else if what.contains("scopes do not include the permission releases.manage") {
+        "Use an API key with the scope deploy, an access key, or `updraft login`."
+    } else if what.contains("scopes do not include") {
+        "Use an API key with more scopes, an access key, or `updraft login`."
+    } else {
+        return None;
+    };
+    Some(next.to_owned())
 }
 
 /// The first label in a text.

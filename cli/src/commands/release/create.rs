@@ -85,7 +85,9 @@ impl CreateCommand {
         let upload_url = ServerUrl::parse(&account.upload_url)?;
         let package = self.package(context).await?;
         check_size(package.size, account.limits.max_upload_bytes)?;
-        context.note(&format!("{} files, {}, package hash {}", package.files.len(), times::size(package.size), package.hash));
+        let count = package.files.len();
+        let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+        context.note(&format!("{files}, {}, package hash {}", times::size(package.size), package.hash));
 
         let info = self.info(range, description);
         let upload = Upload { info: serde_json::to_string(&info).unwrap_or_default(), file: Arc::new(package.file), size: package.size };
@@ -103,7 +105,7 @@ impl CreateCommand {
                 format!("{label} has the package hash {}, not {}: the file changed during the upload", release.package_hash, package.hash);
             return Err(Error::failed(what, format!("Disable it: {}", target.command(&format!("release disable {label}")))));
         }
-        self.say_next(context, &target, release);
+        say_next(context, &target, release);
         Ok(())
     }
 
@@ -140,7 +142,7 @@ impl CreateCommand {
         let (path, bar) = (self.path.clone(), progress.handle());
         let made = tokio::task::spawn_blocking(move || package::prepare(&path, &bar)).await;
         made.map_err(|_| {
-            Error::failed("the package could not be made", "Run the command again with --verbose, and report what it prints.")
+            Error::failed("the package could not be created", "Run the command again with --verbose, and report what it prints.")
         })?
     }
 
@@ -182,16 +184,17 @@ impl CreateCommand {
         context.note("Dry run: nothing was sent.");
         Ok(())
     }
+}
 
-    fn say_next(&self, context: &Context, target: &Target, release: &Release) {
-        let label = String::from(release.label);
-        if release.is_disabled {
-            context.note(&format!("No device gets it yet. Enable it: {}", target.command(&format!("release enable {label}"))));
-        } else if let Some(percent) = release.rollout {
-            context.note(&format!("{percent}% of the devices get it. Widen it: {}", target.command("rollout set 100")));
-        } else {
-            context.note(&format!("See how it does: {}", target.command("release show")));
-        }
+/// Says which command comes next.
+fn say_next(context: &Context, target: &Target, release: &Release) {
+    let label = String::from(release.label);
+    if release.is_disabled {
+        context.note(&format!("No device gets it yet. Enable it: {}", target.command(&format!("release enable {label}"))));
+    } else if let Some(percent) = release.rollout {
+        context.note(&format!("{percent}% of the devices get it. Widen it: {}", target.command("rollout set 100")));
+    } else {
+        context.note(&format!("See how it does: {}", target.command("release show")));
     }
 }
 

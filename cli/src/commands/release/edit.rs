@@ -53,7 +53,7 @@ impl EditCommand {
         };
         let target = Target::new(context, &self.deployment)?;
         let Some(answer) = patch(&target, self.label, changes).await? else {
-            context.done("It is already like that: nothing changed.");
+            context.done("Nothing changed: the release already has these values.");
             context.show(&Value::Null, || {});
             return Ok(());
         };

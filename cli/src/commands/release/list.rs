@@ -2,17 +2,21 @@
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
-use shared::api::releases::ReleasesAnswer;
+use shared::api::releases::{ListedRelease, ReleasesAnswer};
 
 use super::{Target, view};
 use crate::arguments::DeploymentOption;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::table::Table;
-use crate::output::times;
+use crate::output::{terminal, times};
 
 /// The most releases that the API lists at once.
 const PAGE: u32 = 100;
+/// The width from which a terminal has room for all columns.
+const WIDE: u16 = 120;
+/// How much of the release notes a terminal shows, in characters.
+const SUMMARY: usize = 40;
 
 /// How a release was created.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -73,20 +77,11 @@ impl ListCommand {
         }
         context.show(&serde_json::json!({ "releases": json, "nextCursor": cursor }), || {
             let empty = format!("There are no such releases. Create one: {}", target.command("release create PATH"));
-            let header = ["label", "target version", "rollout", "mandatory", "method", "size", "released", "by", "description"];
-            let mut table = Table::new(header).right([5]).when_empty(empty);
+            let is_narrow = terminal::is_output() && terminal::width() < WIDE;
+            let header = ["label", "target version", "rollout", "mandatory", "released", "method", "size", "by", "description"];
+            let mut table = Table::new(columns(header, is_narrow)).right([if is_narrow { usize::MAX } else { 6 }]).when_empty(empty);
             for release in &releases {
-                table.row([
-                    String::from(release.label),
-                    release.app_version.clone(),
-                    view::rollout(release.is_disabled, release.rollout),
-                    if release.is_mandatory { "yes" } else { "no" }.to_owned(),
-                    view::method(release.release_method).to_owned(),
-                    view::size(release.size),
-                    times::time(release.upload_time),
-                    release.released_by.clone(),
-                    release.description.as_deref().and_then(|text| text.lines().next()).unwrap_or_default().to_owned(),
-                ]);
+                table.row(columns(row(release), is_narrow));
             }
             table.print();
         });
@@ -119,5 +114,39 @@ impl ListCommand {
             }
         }
         query.finish()
+    }
+}
+
+/// Without the columns that a narrow terminal has no room for.
+fn columns<T>(all: [T; 9], is_narrow: bool) -> Vec<T> {
+    let [label, target, rollout, mandatory, released, method, size, by, description] = all;
+    if is_narrow {
+        vec![label, target, rollout, mandatory, released, description]
+    } else {
+        vec![label, target, rollout, mandatory, released, method, size, by, description]
+    }
+}
+
+fn row(release: &ListedRelease) -> [String; 9] {
+    [
+        String::from(release.label),
+        release.app_version.clone(),
+        view::rollout(release.is_disabled, release.rollout),
+        if release.is_mandatory { "yes" } else { "no" }.to_owned(),
+        times::time(release.upload_time),
+        view::method(release.release_method).to_owned(),
+        view::size(release.size),
+        release.released_by.clone(),
+        summary(release.description.as_deref().unwrap_or_default()),
+    ]
+}
+
+/// The first line of release notes; on a terminal, only its start.
+fn summary(notes: &str) -> String {
+    let line = notes.lines().next().unwrap_or_default();
+    if terminal::is_output() && line.chars().count() > SUMMARY {
+        line.chars().take(SUMMARY - 1).chain(['…']).collect()
+    } else {
+        line.to_owned()
     }
 }

@@ -80,7 +80,7 @@ impl Target {
 
 /// A key for this run: with it, the server does the request at most once.
 pub(super) fn idempotency_key() -> Result<String> {
-    Ok(clock::random::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:032x}", u128::from_be_bytes(clock::random()?)))
 }
 
 /// A name as a shell takes it.
