@@ -139,6 +139,11 @@ impl Client {
         .await
     }
 
+    /// The error that an answer of [`Client::raw`] without success means.
+    pub(crate) fn refusal(&self, path: &str, answer: &RawAnswer) -> Error {
+        refusal::error(self, path, answer)
+    }
+
     /// Reads a successful answer's JSON. Errors: unreachable (6) if it is not what this CLI knows.
     pub(crate) fn read<T: DeserializeOwned>(&self, answer: &RawAnswer) -> Result<Answer<T>> {
         let json: Value = serde_json::from_slice(&answer.body).map_err(|_| self.unknown_answer())?;

@@ -1,20 +1,242 @@
-//! `updraft collaborator`. STUB
+//! `updraft collaborator`: who has access to an app.
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
+use serde_json::Value;
+use shared::api::Field;
+use shared::api::apps::{AppAnswer, Role};
+use shared::api::collaborators::{Acceptance, AssignableRole, CollaboratorAnswer, CollaboratorPatch, CollaboratorsAnswer, NewCollaborator};
 
+use super::{advice, nearest};
+use crate::arguments::AppOption;
+use crate::client::{Answer, Client, path};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
+use crate::output::prompt;
+use crate::output::table::Table;
 
-/// STUB
+/// Commands on collaborators.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CollaboratorCommand {
-    /// List.
-    List,
+    /// List who has access to an app.
+    #[command(visible_alias = "ls")]
+    List {
+        /// The app.
+        #[command(flatten)]
+        app: AppOption,
+    },
+    /// Share an app with somebody who has an account.
+    #[command(
+        after_help = "Examples:\n  updraft collaborator add grace@example.com\n  updraft collaborator add joan@example.com --role Viewer"
+    )]
+    Add {
+        /// The app.
+        #[command(flatten)]
+        app: AppOption,
+        /// The email address of the account.
+        email: String,
+        /// The role.
+        #[arg(long, value_enum, ignore_case = true, default_value_t = RoleOption::Developer)]
+        role: RoleOption,
+    },
+    /// Change somebody's role.
+    Edit {
+        /// The app.
+        #[command(flatten)]
+        app: AppOption,
+        /// The email address of the account.
+        email: String,
+        /// The new role.
+        #[arg(long, value_enum, ignore_case = true)]
+        role: RoleOption,
+    },
+    /// Remove somebody's access to an app.
+    #[command(visible_alias = "rm")]
+    Remove {
+        /// The app.
+        #[command(flatten)]
+        app: AppOption,
+        /// The email address of the account.
+        email: String,
+    },
+    /// Accept an app that was shared with you or transferred to you.
+    Accept {
+        /// The app, as `updraft app list` shows it.
+        app: String,
+        /// Another name for an app that was transferred to you.
+        #[arg(long, value_name = "NEW")]
+        name: Option<String>,
+    },
+    /// Leave an app that somebody shared with you.
+    Leave {
+        /// The app.
+        app: String,
+    },
+}
+
+/// A role that can be given.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "verbatim")]
+pub(crate) enum RoleOption {
+    /// Also manages deployments and collaborators.
+    Admin,
+    /// Publishes, promotes and rolls back.
+    Developer,
+    /// Reads.
+    Viewer,
+}
+
+impl From<RoleOption> for AssignableRole {
+    fn from(role: RoleOption) -> Self {
+        match role {
+            RoleOption::Admin => Self::Admin,
+            RoleOption::Developer => Self::Developer,
+            RoleOption::Viewer => Self::Viewer,
+        }
+    }
 }
 
 impl CollaboratorCommand {
     /// Runs it.
-    pub(crate) async fn run(self, _context: &Context) -> Result<()> {
-        Err(Error::failed("not built yet", ""))
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        match self {
+            Self::List { app } => list(context, app.app.as_deref()).await,
+            Self::Add { app, email, role } => add(context, app.app.as_deref(), &email, role).await,
+            Self::Edit { app, email, role } => edit(context, app.app.as_deref(), &email, role).await,
+            Self::Remove { app, email } => remove(context, app.app.as_deref(), &email).await,
+            Self::Accept { app, name } => accept(context, &app, name).await,
+            Self::Leave { app } => leave(context, &app).await,
+        }
+    }
+}
+
+async fn list(context: &Context, app: Option<&str>) -> Result<()> {
+    let client = context.client()?;
+    let answer = read(&client, context.app(app)?).await?;
+    context.show(&answer.json, || {
+        let mut people: Vec<_> = answer.value.collaborators.iter().collect();
+        // Stable: within a role, they stay sorted by address.
+        people.sort_by_key(|(_, collaborator)| rank(collaborator.permission));
+        let mut table = Table::new(["email", "role", ""]);
+        for (email, collaborator) in people {
+            table.row([email.as_str(), name(collaborator.permission), if collaborator.is_current_account { "you" } else { "" }]);
+        }
+        table.print();
+    });
+    Ok(())
+}
+
+async fn read(client: &Client, app: &str) -> Result<Answer<CollaboratorsAnswer>> {
+    nearest::app(client, app, client.get(&path(["v1", "apps", app, "collaborators"])).await).await
+}
+
+async fn add(context: &Context, app: Option<&str>, email: &str, role: RoleOption) -> Result<()> {
+    let client = context.client()?;
+    let app = context.app(app)?;
+    let body = NewCollaborator { permission: Field::from(AssignableRole::from(role)), step_up: Field::Missing };
+    let added = client.post::<CollaboratorAnswer>(&path(["v1", "apps", app, "collaborators", email]), &body).await;
+    let added = advice::conflict(managed(added), || format!("`updraft collaborator edit {email} --role ROLE --app {app}` changes a role."));
+    let answer = nearest::app(&client, app, no_account(added, email)).await?;
+    context.done(&format!("{email} is a {} of {app} now, and gets a mail.", name(answer.value.collaborator.permission)));
+    context.show(&answer.json, || {});
+    Ok(())
+}
+
+async fn edit(context: &Context, app: Option<&str>, email: &str, role: RoleOption) -> Result<()> {
+    let client = context.client()?;
+    let app = context.app(app)?;
+    let body = CollaboratorPatch { permission: Field::from(AssignableRole::from(role)), step_up: Field::Missing };
+    let edited = client.patch::<CollaboratorAnswer>(&path(["v1", "apps", app, "collaborators", email]), &body).await;
+    let edited = advice::conflict(managed(edited), || format!("`updraft app transfer {app} EMAIL` gives the app another owner."));
+    let answer = nearest::app(&client, app, no_collaborator(edited, app)).await?;
+    if let Some(answer) = &answer {
+        context.done(&format!("{email} is a {} of {app} now.", name(answer.value.collaborator.permission)));
+    }
+    context.show(answer.as_ref().map_or(&Value::Null, |answer| &answer.json), || {});
+    Ok(())
+}
+
+async fn remove(context: &Context, app: Option<&str>, email: &str) -> Result<()> {
+    let client = context.client()?;
+    let app = context.app(app)?;
+    prompt::confirm_by_name(context, &format!("removes the access of {email} to {app}"), email)?;
+    let removed = client.delete(&path(["v1", "apps", app, "collaborators", email])).await;
+    let removed = advice::conflict(managed(removed), || owner_stays(app));
+    let json = nearest::app(&client, app, no_collaborator(removed, app)).await?;
+    context.done(&format!("{email} has no more access to {app}."));
+    context.show(&json, || {});
+    Ok(())
+}
+
+async fn accept(context: &Context, app: &str, new_name: Option<String>) -> Result<()> {
+    let client = context.client()?;
+    let body = Acceptance { name: Field::from(new_name) };
+    let accepted = client.post::<AppAnswer>(&path(["v1", "apps", app, "collaborators", "me", "accept"]), &body).await;
+    let accepted = advice::conflict(advice::forbidden(accepted, advice::NOT_API_KEYS), || {
+        format!("A transferred app can get another name: `updraft collaborator accept {app} --name NEW`. A shared app keeps its name.")
+    });
+    let answer = nearest::app(&client, app, accepted).await?;
+    context.done(&format!("Accepted {}.", answer.value.app.name));
+    context.show(&answer.json, || {});
+    Ok(())
+}
+
+async fn leave(context: &Context, app: &str) -> Result<()> {
+    let client = context.client()?;
+    let people = read(&client, app).await?.value.collaborators;
+    let mine = people.iter().find(|(_, collaborator)| collaborator.is_current_account).map(|(email, _)| email);
+    let Some(email) = mine else {
+        return Err(Error::new(Kind::NotFound, format!("you are no collaborator of {app}"), "Run `updraft app list` to see your apps."));
+    };
+    prompt::confirm_by_name(context, &format!("removes your access to {app}"), app)?;
+    let left = client.delete(&path(["v1", "apps", app, "collaborators", email])).await;
+    let left = advice::conflict(advice::forbidden(left, advice::NOT_API_KEYS), || owner_stays(app));
+    let json = nearest::app(&client, app, left).await?;
+    context.done(&format!("You left {app}."));
+    context.show(&json, || {});
+    Ok(())
+}
+
+/// Refusals of operations that need `collaborators.manage`.
+fn managed<T>(result: Result<T>) -> Result<T> {
+    advice::fresh(advice::forbidden(result, advice::NOT_API_KEYS))
+}
+
+/// The owner, and the sender of a transfer that is not accepted, cannot go.
+fn owner_stays(app: &str) -> String {
+    format!("Use `updraft app transfer {app} EMAIL` or `updraft app delete {app}`. A pending transfer ends when its receiver is removed.")
+}
+
+fn no_account<T>(result: Result<T>, email: &str) -> Result<T> {
+    result.map_err(|error| {
+        if error.kind == Kind::NotFound && error.what.starts_with("account ") {
+            let next = "Check the address. They need an account with a verified address before you can add them.";
+            return Error { what: format!("no account has the address {email}"), ..error }.with_next(next);
+        }
+        error
+    })
+}
+
+fn no_collaborator<T>(result: Result<T>, app: &str) -> Result<T> {
+    result.map_err(|error| {
+        let is_other = error.kind != Kind::NotFound || error.what.starts_with("app ");
+        if is_other { error } else { error.with_next(format!("`updraft collaborator list --app {app}` shows who has access.")) }
+    })
+}
+
+const fn rank(role: Role) -> u8 {
+    match role {
+        Role::Owner => 0,
+        Role::Admin => 1,
+        Role::Developer => 2,
+        Role::Viewer => 3,
+    }
+}
+
+const fn name(role: Role) -> &'static str {
+    match role {
+        Role::Owner => "Owner",
+        Role::Admin => "Admin",
+        Role::Developer => "Developer",
+        Role::Viewer => "Viewer",
     }
 }

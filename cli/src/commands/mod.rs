@@ -1,6 +1,7 @@
 //! What each command does: one file per noun.
 
 mod access_key;
+mod advice;
 mod api;
 mod api_key;
 mod app;
@@ -13,6 +14,7 @@ mod dashboard;
 mod deployment;
 mod device;
 mod doctor;
+mod figures;
 mod init;
 mod login;
 mod logout;

@@ -1,6 +1,6 @@
 //! `updraft.toml`: which server, app and deployment a project uses. It is found upwards from the working directory, and has no secrets.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -48,14 +48,4 @@ pub(crate) fn find() -> Result<Option<Found>> {
         }
     }
     Ok(None)
-}
-
-/// Writes a project file into a folder.
-pub(crate) fn write(folder: &Path, project: &Project) -> Result<PathBuf> {
-    let path = folder.join(NAME);
-    let text = toml::to_string(project).map_err(|error| Error::failed(format!("cannot write {}: {error}", path.display()), ""))?;
-    // Unlike the user's own files, it is committed and shared: the usual mode.
-    std::fs::write(&path, text)
-        .map_err(|error| Error::failed(format!("cannot write {}: {error}", path.display()), "Check the folder's permissions."))?;
-    Ok(path)
 }

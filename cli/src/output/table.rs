@@ -39,13 +39,16 @@ impl Table {
 
     /// Prints it to standard output.
     pub(crate) fn print(&self) {
-        if !terminal::is_output() {
-            terminal::print(&self.separated());
-        } else if self.rows.is_empty() {
+        if self.rows.is_empty() && terminal::is_output() {
             terminal::line(&self.empty);
         } else {
-            terminal::print(&self.drawn(terminal::width()));
+            terminal::print(&self.text());
         }
+    }
+
+    /// What [`Table::print`] prints to standard output.
+    pub(crate) fn text(&self) -> String {
+        if terminal::is_output() { self.drawn(terminal::width()) } else { self.separated() }
     }
 
     fn separated(&self) -> String {

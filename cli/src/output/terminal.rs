@@ -92,8 +92,13 @@ pub(crate) fn line(text: &str) {
 
 /// Prints to standard output. A closed pipe, as after `| head`, is not an error.
 pub(crate) fn print(text: &str) {
+    print_bytes(text.as_bytes());
+}
+
+/// Prints bytes to standard output, as [`print`] does.
+pub(crate) fn print_bytes(bytes: &[u8]) {
     let mut out = io::stdout();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let _ = out.write_all(bytes).and_then(|()| out.flush());
 }
 
 /// Makes the cursor visible again, and ends the line that progress or a question was on.
@@ -102,5 +107,51 @@ pub(crate) fn restore() {
     if is_error() {
         let _ = Term::stderr().show_cursor();
         line("");
+    }
+}
+
+/// A part of standard output that is drawn again and again: in place on a terminal, as blocks with an empty line between elsewhere.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    lines: usize,
+    is_first: bool,
+}
+
+impl Screen {
+    /// Nothing is drawn yet.
+    pub(crate) fn new() -> Self {
+        // Ctrl-C shows it again through standard error.
+        if is_output() && is_error() {
+            let _ = Term::stderr().hide_cursor();
+        }
+        Self { lines: 0, is_first: true }
+    }
+
+    /// Draws it, instead of what it was before. What the terminal has no rows for is left out.
+    pub(crate) fn draw(&mut self, text: &str) {
+        if !is_output() {
+            print(&if self.is_first { text.to_owned() } else { format!("\n{text}") });
+        } else {
+            let (height, width) = Term::stdout().size_checked().unwrap_or((24, 80));
+            let (room, width) = (usize::from(height).saturating_sub(1), usize::from(width));
+            let mut shown: Vec<_> = text.lines().map(|line| console::truncate_str(line, width, "…")).collect();
+            if shown.len() > room {
+                shown.truncate(room.saturating_sub(1));
+                shown.push("…".into());
+            }
+            // One write, so that nothing half-drawn is seen: up, then clear to the end.
+            let up = if self.lines > 0 { format!("\x1b[{}A", self.lines) } else { String::new() };
+            print(&format!("{up}\r\x1b[J{}\n", shown.join("\n")));
+            self.lines = shown.len();
+        }
+        self.is_first = false;
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if is_output() && is_error() {
+            let _ = Term::stderr().show_cursor();
+        }
     }
 }

@@ -1,0 +1,32 @@
+//! What to do about refusals, where the command knows more than the client.
+
+use shared::api::problem::Code;
+
+use crate::error::{Kind, Result};
+
+/// For operations that only managers of an app can do.
+pub(super) const APP_MANAGERS: &str = "Ask an Admin or the owner of the app for the role Admin. An API key needs the scope `apps` as well.";
+/// For operations that need a collaborator's own credential.
+pub(super) const NOT_API_KEYS: &str =
+    "Sign in with `updraft login`, or use an access key: API keys cannot do this. Managing collaborators needs the role Admin.";
+
+/// If the role or the scopes do not suffice, says which do. Refusals with a code have better advice already.
+pub(super) fn forbidden<T>(result: Result<T>, next: &str) -> Result<T> {
+    result.map_err(|error| if error.status() == Some(403) && error.code().is_none() { error.with_next(next) } else { error })
+}
+
+/// If the server has something that conflicts, says which command helps.
+pub(super) fn conflict<T>(result: Result<T>, next: impl FnOnce() -> String) -> Result<T> {
+    result.map_err(|error| if error.kind == Kind::Conflict { error.with_next(next()) } else { error })
+}
+
+/// If the role Admin needs a fresh sign-in, says how to go on.
+pub(super) fn fresh<T>(result: Result<T>) -> Result<T> {
+    result.map_err(|error| {
+        if error.code() == Some(Code::ReauthRequired.as_str()) {
+            error.with_next("Sign in with `updraft login`, or use an access key. A dashboard session must be at most 15 minutes old.")
+        } else {
+            error
+        }
+    })
+}

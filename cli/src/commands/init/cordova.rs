@@ -1,0 +1,102 @@
+//! `config.xml` of a Cordova app.
+
+use super::edits::Edits;
+use super::plan::{ByHand, Plan, Sdk};
+use super::xml::{self, Element};
+
+/// The changes to a Cordova project.
+pub(super) fn plan(plan: &mut Plan, sdk: &Sdk) {
+    plan.edit("config.xml", |text| edit(text, sdk));
+    plan.then("Run `cordova prepare`, then build the app.");
+}
+
+/// Puts the server and the key into each platform, or into the whole app if it has no platforms.
+pub(super) fn edit(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
+    let root = xml::parse(text)?;
+    if root.name != "widget" {
+        return Err(ByHand(format!("its root is <{}>, not <widget>", root.name)));
+    }
+    let is_mobile = |name: Option<String>| matches!(name.as_deref(), Some("ios" | "android"));
+    let platforms: Vec<&Element> =
+        root.children.iter().filter(|child| child.name == "platform" && is_mobile(child.attribute(text, "name"))).collect();
+    let mut edits = Edits::new(text);
+    // Preferences outside of platforms are replaced as well, but not added.
+    let mut missing = preferences(text, &root, sdk, &mut edits)?;
+    if platforms.is_empty() {
+        edits.append(&root, &missing, "    ");
+    }
+    for platform in platforms {
+        missing = preferences(text, platform, sdk, &mut edits)?;
+        edits.append(platform, &missing, "    ");
+    }
+    Ok(edits.apply())
+}
+
+/// Replaces the preferences in an element. Returns the lines of those that it does not have.
+fn preferences(text: &str, parent: &Element, sdk: &Sdk, edits: &mut Edits<'_>) -> Result<Vec<String>, ByHand> {
+    let mut missing = Vec::new();
+    for (name, value) in [("CodePushServerUrl", sdk.url.as_str()), ("CodePushDeploymentKey", sdk.key.as_str())] {
+        let encoded = xml::encoded(value);
+        // Cordova ignores the case of names.
+        let is_it = |child: &&Element| {
+            child.name == "preference" && child.attribute(text, "name").is_some_and(|found| found.eq_ignore_ascii_case(name))
+        };
+        let mut found = parent.children.iter().filter(is_it).peekable();
+        if found.peek().is_none() {
+            missing.push(format!("<preference name=\"{name}\" value=\"{encoded}\" />"));
+        }
+        for element in found {
+            let Some(attribute) = element.attributes.iter().find(|attribute| attribute.name == "value") else {
+                return Err(ByHand(format!("the preference {name} has no value")));
+            };
+            if element.attribute(text, "value").as_deref() != Some(value) {
+                edits.replace(attribute.value.clone(), encoded.clone());
+            }
+        }
+    }
+    Ok(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edited(text: &str) -> String {
+        let sdk = Sdk { url: "https://u.example/".to_owned(), key: "KEY".to_owned() };
+        let after = edit(text, &sdk).unwrap();
+        assert_eq!(edit(&after, &sdk).unwrap(), after, "again");
+        after
+    }
+
+    #[test]
+    fn each_platform_gets_the_preferences() {
+        let text = "<widget id=\"x\">\r\n  <platform name=\"ios\" />\r\n  <platform name=\"android\">\r\n    <icon src=\"a\" />\r\n  </platform>\r\n  <platform name=\"browser\" />\r\n</widget>\r\n";
+        let lines = "    <preference name=\"CodePushServerUrl\" value=\"https://u.example/\" />\r\n    <preference name=\"CodePushDeploymentKey\" value=\"KEY\" />\r\n";
+        let expected = format!(
+            "<widget id=\"x\">\r\n  <platform name=\"ios\">\r\n{}  </platform>\r\n  <platform name=\"android\">\r\n    <icon src=\"a\" />\r\n{lines}  </platform>\r\n  <platform name=\"browser\" />\r\n</widget>\r\n",
+            lines.replace("    <", "      <")
+        );
+        assert_eq!(edited(text), expected);
+    }
+
+    #[test]
+    fn without_platforms_the_app_gets_them() {
+        let text = "<widget>\n\t<name>x</name>\n</widget>\n";
+        let expected = "<widget>\n\t<name>x</name>\n\t<preference name=\"CodePushServerUrl\" value=\"https://u.example/\" />\n\t<preference name=\"CodePushDeploymentKey\" value=\"KEY\" />\n</widget>\n";
+        assert_eq!(edited(text), expected);
+    }
+
+    #[test]
+    fn existing_preferences_are_replaced_where_they_are() {
+        let text = "<widget><preference value='old' name='codepushdeploymentkey'/><platform name=\"ios\">\n  <preference name=\"CodePushServerUrl\" value=\"x\"/>\n  <preference name=\"CodePushDeploymentKey\" value=\"KEY\"/>\n</platform></widget>";
+        assert_eq!(edited(text), text.replace("'old'", "'KEY'").replace("\"x\"", "\"https://u.example/\""));
+    }
+
+    #[test]
+    fn what_is_malformed_is_refused() {
+        let sdk = Sdk { url: "https://u.example/".to_owned(), key: "KEY".to_owned() };
+        for text in ["<widget>", "<plist/>", "<widget><preference name=\"CodePushDeploymentKey\"/></widget>"] {
+            assert!(edit(text, &sdk).is_err(), "{text}");
+        }
+    }
+}

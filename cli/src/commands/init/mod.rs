@@ -1,0 +1,176 @@
+//! `updraft init`: sets up a project, that is `updraft.toml` and the SDK's configuration.
+//!
+//! Nothing is written before everything is computed and shown. Start at [`InitCommand::run`]; each kind of project has a file, and so has each format.
+
+mod capacitor;
+mod cordova;
+mod detect;
+mod diff;
+mod edits;
+mod expo;
+mod json;
+mod plan;
+mod plist;
+mod project_file;
+mod react_native;
+mod strings;
+mod target;
+mod text;
+mod xml;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::arguments::DeploymentOption;
+use crate::config::project;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::output::table::printable;
+use crate::output::{prompt, terminal};
+use plan::{Plan, Sdk};
+use target::{Choice, Target};
+
+/// Sets up the project in this folder.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  updraft init
+  updraft init --app my-app --deployment Production --create --yes
+  updraft init --dry-run
+
+Without a terminal, add --app, --deployment and --yes. Files that are changed: updraft.toml; Info.plist and strings.xml
+(React Native), app.json (Expo), config.xml (Cordova), capacitor.config.json (Capacitor).")]
+pub(crate) struct InitCommand {
+    /// App and deployment.
+    #[command(flatten)]
+    target: DeploymentOption,
+    /// Create the app and the deployment if they do not exist.
+    #[arg(long)]
+    create: bool,
+    /// Show the changes to files, and make none.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl InitCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        if !terminal::is_interactive() && !context.global.yes && !self.dry_run {
+            let next = "Add --yes to change files, or --dry-run to see the changes.";
+            return Err(Error::usage("there is no terminal to confirm the changes on", next));
+        }
+        let folder = std::env::current_dir()
+            .map_err(|error| Error::failed(format!("cannot find the working directory: {error}"), "Change to a folder that exists."))?;
+        let mut sdk_plan = Plan::new(folder.clone());
+        let suggestion = detect::app_name(&sdk_plan);
+        let known = context.project.as_ref().map(|found| &found.project);
+        let choice = Choice {
+            app: self.target.app.app.as_deref().or_else(|| known?.app.as_deref()),
+            deployment: self.target.deployment.as_deref().or_else(|| known?.deployment.as_deref()),
+            creates: self.create,
+            is_dry: self.dry_run,
+            suggestion: suggestion.as_deref(),
+        };
+        let target = target::choose(&target::server(context)?, choice).await?;
+        let kind = detect::kind(&sdk_plan);
+        if target.deployment.key == "(hidden)" {
+            let next = "Ask for the role Developer or Admin, or use an API key with the scope `deploy` or `apps`.";
+            return Err(Error::failed(format!("you cannot read the key of the deployment {}", target.deployment.name), next));
+        }
+        if let Some(kind) = kind {
+            kind.plan(&mut sdk_plan, &Sdk { url: format!("{}/", target.server), key: target.deployment.key.clone() });
+        }
+        let mut file_plan = Plan::new(folder);
+        plan_project_file(&mut file_plan, &target);
+
+        let is_made = self.make(context, &file_plan, &sdk_plan)?;
+        let diffs = |plan: &Plan| plan.changes.iter().map(|change| json!({ "path": change.path, "diff": change.diff })).collect::<Vec<_>>();
+        let by_hand = sdk_plan.by_hand.iter().chain(&file_plan.by_hand).map(|(path, what)| json!({ "path": path, "text": what }));
+        let changes = [diffs(&file_plan), diffs(&sdk_plan)].concat();
+        let by_hand: Vec<_> = by_hand.collect();
+        let project = kind.map(detect::Kind::id);
+        context.show(
+            &json!({
+                "server": target.server,
+                "app": target.app,
+                "deployment": target.deployment.name,
+                "project": project,
+                "changes": changes,
+                "byHand": by_hand,
+                "made": is_made,
+            }),
+            || {},
+        );
+        if kind.is_none() {
+            Context::warn("This folder has no React Native, Expo, Cordova or Capacitor project: only updraft.toml is set up here.");
+        }
+        for (path, what) in file_plan.by_hand.iter().chain(&sdk_plan.by_hand) {
+            Context::warn(&printable(&format!("{path} was left alone: {what}.")));
+        }
+        if let Some(kind) = kind.filter(|_| is_made) {
+            let changed = if sdk_plan.changes.is_empty() { "needs no changes" } else { "is set up" };
+            if sdk_plan.by_hand.is_empty() {
+                context.done(&format!("The {} project {changed} for {} of {}.", kind.name(), target.deployment.name, target.app));
+            }
+            if !sdk_plan.changes.is_empty() {
+                sdk_plan.next.iter().for_each(|next| context.note(&format!("  next: {next}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the changes, and makes those that are wanted. Returns whether all are made.
+    fn make(&self, context: &Context, file_plan: &Plan, sdk_plan: &Plan) -> Result<bool> {
+        if self.dry_run {
+            show(context, file_plan);
+            show(context, sdk_plan);
+            context.note("Nothing was changed (--dry-run).");
+            return Ok(false);
+        }
+        file_plan.apply()?;
+        for change in &file_plan.changes {
+            context.done(&format!("Wrote {}.", change.path));
+        }
+        if sdk_plan.changes.is_empty() {
+            return Ok(true);
+        }
+        show(context, sdk_plan);
+        let count = sdk_plan.changes.len();
+        let question = if count == 1 { "Make this change?".to_owned() } else { format!("Make the changes to these {count} files?") };
+        if !prompt::confirm(context, &question)? {
+            context.note("The project's own files were left alone. Run `updraft init` again to change them.");
+            return Ok(false);
+        }
+        sdk_plan.apply()?;
+        Ok(true)
+    }
+}
+
+/// The change of `updraft.toml` in the folder.
+fn plan_project_file(plan: &mut Plan, target: &Target) {
+    let settings = [("server", target.server.as_str()), ("app", target.app.as_str()), ("deployment", target.deployment.name.as_str())];
+    if plan.has(project::NAME) {
+        plan.edit(project::NAME, |text| Ok(project_file::edit(text, &settings)));
+    } else {
+        plan.create(project::NAME, &project_file::create(&target.server, &target.app, &target.deployment.name));
+    }
+}
+
+/// Prints the diffs, in colors on a terminal.
+fn show(context: &Context, plan: &Plan) {
+    if context.is_json() {
+        return;
+    }
+    let style = terminal::stdout_style();
+    for line in plan.changes.iter().flat_map(|change| change.diff.lines()) {
+        // Printed lines have no control characters, such as the carriage returns of files with CRLF.
+        let line = if terminal::is_output() { printable(line.trim_end_matches('\r')) } else { line.to_owned() };
+        let painted = match line.as_bytes().first() {
+            _ if line.starts_with("--- ") || line.starts_with("+++ ") => style.bold(&line),
+            Some(b'+') => style.success(&line),
+            Some(b'-') => style.error(&line),
+            Some(b'@') => style.dim(&line),
+            _ => line,
+        };
+        terminal::print(&format!("{painted}\n"));
+    }
+}

@@ -1,0 +1,130 @@
+//! What `updraft init` would change: computed first, shown, and then made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::diff;
+use super::text::Encoding;
+use crate::error::{Error, Result};
+
+/// The largest file that is edited.
+const MAX_BYTES: u64 = 4_000_000;
+
+/// What the SDK needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sdk {
+    /// The address of the server, with a slash at the end.
+    pub(super) url: String,
+    /// The deployment key.
+    pub(super) key: String,
+}
+
+/// Why a file must be changed by hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ByHand(pub(super) String);
+
+/// A change of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    /// The file, relative to the project.
+    pub(super) path: String,
+    /// The change as a unified diff.
+    pub(super) diff: String,
+    before: Option<Vec<u8>>,
+    after: Vec<u8>,
+}
+
+/// The changes to a project.
+#[derive(Debug)]
+pub(super) struct Plan {
+    root: PathBuf,
+    /// What can be changed.
+    pub(super) changes: Vec<Change>,
+    /// What must be changed by hand: the file, and why or what to do.
+    pub(super) by_hand: Vec<(String, String)>,
+    /// What to do after the changes.
+    pub(super) next: Vec<String>,
+}
+
+impl Plan {
+    /// No changes yet to the project in a folder.
+    pub(super) fn new(root: PathBuf) -> Self {
+        Self { root, changes: Vec::new(), by_hand: Vec::new(), next: Vec::new() }
+    }
+
+    /// The project's folder.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether the project has a file or folder.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.root.join(path).exists()
+    }
+
+    /// The text of a file, if it can be read.
+    pub(super) fn read(&self, path: &str) -> Option<String> {
+        read(&self.root.join(path)).ok().map(|bytes| Encoding::decode(&bytes).1)
+    }
+
+    /// Adds the edit of a file. If it cannot be edited, the file is left alone, and that is noted.
+    pub(super) fn edit(&mut self, path: &str, edit: impl FnOnce(&str) -> Result<String, ByHand>) {
+        let edited = read(&self.root.join(path)).and_then(|before| {
+            let (encoding, text) = Encoding::decode(&before);
+            let after_text = edit(&text)?;
+            let after = encoding.encode(&after_text).ok_or_else(|| ByHand("its encoding lacks a letter of the new values".to_owned()))?;
+            Ok((text, before, after_text, after))
+        });
+        match edited {
+            Ok((_, before, _, after)) if before == after => {}
+            Ok((text, before, after_text, after)) => {
+                let diff = diff::unified(path, Some(&text), &after_text);
+                self.changes.push(Change { path: path.to_owned(), diff, before: Some(before), after });
+            }
+            Err(ByHand(why)) => self.by_hand(path, &why),
+        }
+    }
+
+    /// Adds a new file.
+    pub(super) fn create(&mut self, path: &str, text: &str) {
+        let diff = diff::unified(path, None, text);
+        self.changes.push(Change { path: path.to_owned(), diff, before: None, after: text.as_bytes().to_vec() });
+    }
+
+    /// Notes what must be changed by hand.
+    pub(super) fn by_hand(&mut self, path: &str, what: &str) {
+        self.by_hand.push((path.to_owned(), what.to_owned()));
+    }
+
+    /// Notes what to do after the changes.
+    pub(super) fn then(&mut self, what: &str) {
+        self.next.push(what.to_owned());
+    }
+
+    /// Makes the changes. Errors: failed (1); the files before the one that failed are changed.
+    pub(super) fn apply(&self) -> Result<()> {
+        for change in &self.changes {
+            let path = self.root.join(&change.path);
+            let now = fs::read(&path).ok();
+            if now != change.before {
+                let next = "Run `updraft init` again.";
+                return Err(Error::failed(format!("{} was changed by another program in the meantime", change.path), next));
+            }
+            fs::write(&path, &change.after).map_err(|error| {
+                Error::failed(
+                    format!("cannot write {}: {error}", change.path),
+                    "Check the file's permissions, then run `updraft init` again.",
+                )
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ByHand> {
+    let size = fs::metadata(path).map_or(0, |metadata| metadata.len());
+    if size > MAX_BYTES {
+        return Err(ByHand("it is larger than 4 MB".to_owned()));
+    }
+    fs::read(path).map_err(|error| ByHand(format!("it cannot be read: {error}")))
+}

@@ -1,0 +1,85 @@
+//! A React Native app: `Info.plist` of its iOS project, and `strings.xml` of its Android project.
+
+use std::path::{Path, PathBuf};
+
+use super::plan::{Plan, Sdk};
+use super::{plist, strings};
+
+/// How deep below `ios` an `Info.plist` can be.
+const DEPTH: usize = 4;
+const STRINGS: &str = "android/app/src/main/res/values/strings.xml";
+
+/// The changes to a React Native project.
+pub(super) fn plan(plan: &mut Plan, sdk: &Sdk) {
+    if plan.has("ios") {
+        ios(plan, sdk);
+    }
+    if plan.has("android") {
+        android(plan, sdk);
+    }
+    if !plan.has("ios") && !plan.has("android") {
+        plan.by_hand("ios and android", "the project has neither. Run `updraft init` again when it has");
+        return;
+    }
+    plan.then("Build the app again: the server and the key are in the binary.");
+}
+
+fn ios(plan: &mut Plan, sdk: &Sdk) {
+    let mut files = Vec::new();
+    find(plan.root(), Path::new("ios"), DEPTH, &mut files);
+    // What cannot be read as text may be the app's: then the edit says what to do.
+    files.retain(|file| plan.read(file).is_none_or(|text| plist::is_of_app(&text)));
+    if files.is_empty() {
+        plan.by_hand(
+            "ios",
+            &format!("no Info.plist of an app was found. Add CodePushServerURL {} and CodePushDeploymentKey {}", sdk.url, sdk.key),
+        );
+    }
+    for file in files {
+        plan.edit(&file, |text| plist::edit(text, sdk));
+    }
+}
+
+fn android(plan: &mut Plan, sdk: &Sdk) {
+    let gradle = ["android/app/build.gradle", "android/app/build.gradle.kts"];
+    let in_gradle = gradle.into_iter().find(|file| plan.read(file).is_some_and(|text| text.contains("CodePushDeploymentKey")));
+    if let Some(file) = in_gradle {
+        let values = format!("CodePushServerUrl {} and CodePushDeploymentKey {}", sdk.url, sdk.key);
+        plan.by_hand(
+            file,
+            &format!("it sets the deployment key, and a second one in strings.xml would break the build. Set there: {values}"),
+        );
+    } else if plan.has(STRINGS) {
+        plan.edit(STRINGS, |text| strings::edit(text, sdk));
+    } else {
+        let values = format!("CodePushServerUrl {} and CodePushDeploymentKey {}", sdk.url, sdk.key);
+        plan.by_hand(STRINGS, &format!("the file does not exist. Add these strings to the app's resources: {values}"));
+    }
+}
+
+/// Files named `Info.plist`, below what is the project's own.
+fn find(root: &Path, folder: &Path, depth: usize, found: &mut Vec<String>) {
+    let Ok(entries) = std::fs::read_dir(root.join(folder)) else { return };
+    let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path: PathBuf = folder.join(&name);
+        // Symbolic links are neither.
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_file() && (name == "Info.plist" || name.ends_with("-Info.plist")) {
+            found.push(path.to_string_lossy().replace('\\', "/"));
+        } else if kind.is_dir() && depth > 1 && is_own(&name) {
+            find(root, &path, depth - 1, found);
+        }
+    }
+}
+
+fn is_own(folder: &str) -> bool {
+    let extension = Path::new(folder).extension().and_then(std::ffi::OsStr::to_str);
+    let is_bundle = matches!(extension, Some("xcodeproj" | "xcworkspace" | "xcassets" | "framework" | "xcframework" | "bundle" | "app"));
+    !is_bundle
+        && !folder.starts_with('.')
+        && !folder.ends_with("Tests")
+        && !["Pods", "build", "DerivedData", "node_modules"].contains(&folder)
+}

@@ -1,0 +1,98 @@
+//! `strings.xml` of an Android app.
+
+use super::edits::Edits;
+use super::plan::{ByHand, Sdk};
+use super::xml;
+
+/// Puts the server and the key in.
+pub(super) fn edit(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
+    let root = xml::parse(text)?;
+    if root.name != "resources" {
+        return Err(ByHand(format!("its root is <{}>, not <resources>", root.name)));
+    }
+    let mut edits = Edits::new(text);
+    let mut missing = Vec::new();
+    for (name, value, rest) in
+        [("CodePushServerUrl", sdk.url.as_str(), ""), ("CodePushDeploymentKey", sdk.key.as_str(), " translatable=\"false\"")]
+    {
+        // Android reads an apostrophe only after a backslash.
+        let encoded = xml::encoded(value).replace("&apos;", "\\'");
+        let mut found = root
+            .children
+            .iter()
+            .filter(|child| matches!(child.name.as_str(), "string" | "item") && child.attribute(text, "name").as_deref() == Some(name))
+            .peekable();
+        if found.peek().is_none() {
+            missing.push(format!("<string moduleConfig=\"true\" name=\"{name}\"{rest}>{encoded}</string>"));
+        }
+        for element in found {
+            match element.inner.clone() {
+                Some(inner) if text.get(inner.clone()) != Some(encoded.as_str()) => edits.replace(inner, encoded.clone()),
+                Some(_) => {}
+                None => {
+                    let tag = text.get(element.range.clone()).unwrap_or_default().trim_end_matches("/>").trim_end();
+                    edits.replace(element.range.clone(), format!("{tag}>{encoded}</{}>", element.name));
+                }
+            }
+        }
+    }
+    edits.append(&root, &missing, "    ");
+    Ok(edits.apply())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sdk() -> Sdk {
+        Sdk { url: "https://u.example/a&b/".to_owned(), key: "KEY".to_owned() }
+    }
+
+    fn edited(text: &str) -> String {
+        let after = edit(text, &sdk()).unwrap();
+        assert_eq!(edit(&after, &sdk()).unwrap(), after, "again");
+        after
+    }
+
+    const URL: &str = "<string moduleConfig=\"true\" name=\"CodePushServerUrl\">https://u.example/a&amp;b/</string>";
+    const KEY: &str = "<string moduleConfig=\"true\" name=\"CodePushDeploymentKey\" translatable=\"false\">KEY</string>";
+
+    #[test]
+    fn missing_strings_are_added_with_the_files_indentation() {
+        for (indent, newline) in [("    ", "\n"), ("\t", "\n"), ("  ", "\r\n")] {
+            let text = format!(
+                "<resources>{newline}{indent}<string name=\"app_name\">My App</string> <!-- ours -->{newline}</resources>{newline}"
+            );
+            let added = format!("{indent}{URL}{newline}{indent}{KEY}{newline}</resources>");
+            assert_eq!(edited(&text), text.replace("</resources>", &added));
+        }
+    }
+
+    #[test]
+    fn an_empty_file_of_resources_is_filled() {
+        let filled = format!("<resources>\n    {URL}\n    {KEY}\n</resources>");
+        assert_eq!(edited("<resources/>"), filled);
+        assert_eq!(edited("<resources></resources>"), filled);
+        assert_eq!(edited("<resources>\n</resources>"), filled);
+    }
+
+    #[test]
+    fn existing_strings_are_replaced_and_their_attributes_stay() {
+        let text = "<resources>\n  <string name='CodePushDeploymentKey' translatable=\"false\">\n old </string>\n  <string name=\"CodePushServerUrl\" />\n</resources>\n";
+        let expected = "<resources>\n  <string name='CodePushDeploymentKey' translatable=\"false\">KEY</string>\n  <string name=\"CodePushServerUrl\">https://u.example/a&amp;b/</string>\n</resources>\n";
+        assert_eq!(edited(text), expected);
+    }
+
+    #[test]
+    fn comments_are_not_taken_for_strings() {
+        let text = format!("<resources>\n    <!-- {KEY} -->\n    <string name=\"a\">b</string>\n</resources>\n");
+        assert_eq!(edited(&text).matches(KEY).count(), 2);
+    }
+
+    #[test]
+    fn what_is_malformed_is_refused() {
+        for text in ["<resources>", "<manifest/>", "", "<resources><string name=\"a\"></resources>"] {
+            assert!(edit(text, &sdk()).is_err(), "{text}");
+        }
+    }
+}

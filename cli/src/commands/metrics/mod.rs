@@ -1,0 +1,119 @@
+//! `updraft metrics`: how many devices run, downloaded and installed each release.
+
+mod counts;
+mod csv;
+mod history;
+mod watch;
+
+use clap::Args;
+use shared::api::history::MetricsHistoryAnswer;
+use shared::api::metrics::MetricsAnswer;
+
+use super::nearest;
+use crate::arguments::DeploymentOption;
+use crate::client::{Answer, Client, path};
+use crate::clock;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::output::terminal;
+
+/// Shows the counts of a deployment.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  updraft metrics --deployment Production
+  updraft metrics --watch
+  updraft metrics --days 30 --csv > metrics.csv
+
+What is counted: active devices run the release now. Downloaded, installed and failed devices have done it once.")]
+pub(crate) struct MetricsCommand {
+    /// The deployment.
+    #[command(flatten)]
+    target: DeploymentOption,
+    /// Show what each of the last N days added.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=3_660))]
+    days: Option<u16>,
+    /// Print comma-separated values with a header.
+    #[arg(long)]
+    csv: bool,
+    /// Show the counts again and again, until Ctrl-C.
+    #[arg(long, short, conflicts_with_all = ["csv", "days"])]
+    watch: bool,
+    /// The seconds between two updates of --watch.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, requires = "watch", value_parser = clap::value_parser!(u16).range(1..=3_600))]
+    interval: u16,
+}
+
+/// A deployment's metrics on the server.
+struct Source<'c> {
+    client: Client,
+    app: &'c str,
+    deployment: &'c str,
+}
+
+impl MetricsCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, context: &Context) -> Result<()> {
+        if context.is_json() && (self.csv || self.watch) {
+            let other = if self.csv { "--csv" } else { "--watch" };
+            return Err(Error::usage(format!("{other} and --output json exclude each other"), "Leave one of them out."));
+        }
+        let source = Source {
+            app: context.app(self.target.app.app.as_deref())?,
+            deployment: context.deployment(self.target.deployment.as_deref())?,
+            client: context.client()?,
+        };
+        match self.days {
+            _ if self.watch => watch::run(&source, std::time::Duration::from_secs(self.interval.into())).await,
+            Some(days) => self.history(context, &source, days).await,
+            None => self.counts(context, &source).await,
+        }
+    }
+
+    async fn counts(&self, context: &Context, source: &Source<'_>) -> Result<()> {
+        let answer = source.counts().await?;
+        if self.csv {
+            terminal::print(&csv::counts(&answer.value.metrics));
+            return Ok(());
+        }
+        let trend = source.trend().await;
+        context.show(&answer.json, || {
+            counts::table(&answer.value.metrics, trend.as_ref()).when_empty("No device has reported yet.").print();
+        });
+        Ok(())
+    }
+
+    async fn history(&self, context: &Context, source: &Source<'_>, days: u16) -> Result<()> {
+        let answer = source.history(days).await?;
+        if self.csv {
+            terminal::print(&csv::history(&answer.value.days));
+            return Ok(());
+        }
+        context.show(&answer.json, || history::table(&answer.value.days).print());
+        Ok(())
+    }
+}
+
+impl Source<'_> {
+    async fn counts(&self) -> Result<Answer<MetricsAnswer>> {
+        self.get(path(["v1", "apps", self.app, "deployments", self.deployment, "metrics"])).await
+    }
+
+    /// The last days, today included.
+    async fn history(&self, days: u16) -> Result<Answer<MetricsHistoryAnswer>> {
+        let today = clock::now().utc_day();
+        let path = path(["v1", "apps", self.app, "deployments", self.deployment, "metrics", "history"]);
+        self.get(format!("{path}?from={}&to={today}", today.plus_days(1 - i64::from(days)))).await
+    }
+
+    /// The history behind the table's last column. It is drawn only on a terminal, and the table is worth showing without it.
+    async fn trend(&self) -> Option<MetricsHistoryAnswer> {
+        if !terminal::is_output() {
+            return None;
+        }
+        self.history(counts::TREND_DAYS).await.ok().map(|answer| answer.value)
+    }
+
+    async fn get<T: serde::de::DeserializeOwned>(&self, path: String) -> Result<Answer<T>> {
+        nearest::deployment(&self.client, self.app, self.deployment, self.client.get(&path).await).await
+    }
+}
