@@ -162,11 +162,4 @@ impl Context {
     pub(crate) fn warn(message: &str) {
         terminal::line(&format!("{} {message}", terminal::stderr_style().warning("warning:")));
     }
-
-    /// Prints a detail for `--verbose` to standard error.
-    pub(crate) fn trace(&self, message: impl FnOnce() -> String) {
-        if self.global.verbose {
-            terminal::line(&terminal::stderr_style().dim(&message()));
-        }
-    }
 }

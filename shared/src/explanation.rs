@@ -60,6 +60,20 @@ pub enum Verdict {
     Older,
 }
 
+impl Verdict {
+    /// The name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Chosen => "chosen",
+            Self::Disabled => "disabled",
+            Self::Version => "version",
+            Self::Rollout => "rollout",
+            Self::SameContents => "same_contents",
+            Self::Older => "older",
+        }
+    }
+}
+
 impl<'s> Explanation<'s> {
     /// Decides which update a device gets, and explains it.
     pub fn of(snapshot: &'s Snapshot, request: &CheckRequest) -> Self {

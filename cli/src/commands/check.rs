@@ -1,8 +1,7 @@
 //! `updraft check`: what a device would get, and why.
 
 use clap::Args;
-use serde::Deserialize;
-use serde_json::Value;
+use shared::api::explain::ExplainAnswer;
 use shared::hash::PackageHash;
 use shared::keys::Label;
 use shared::version::AppVersion;
@@ -40,52 +39,11 @@ pub(crate) struct CheckCommand {
     deployment: DeploymentOption,
 }
 
-/// The server's explanation.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Explanation {
-    update_info: UpdateInfo,
-    reason: Reason,
-    bucket: Option<u8>,
-    considered: Vec<Considered>,
-}
-
-/// What the device gets.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct UpdateInfo {
-    is_available: bool,
-    #[serde(default)]
-    label: String,
-    #[serde(default)]
-    is_mandatory: bool,
-    #[serde(default)]
-    package_hash: String,
-    #[serde(default)]
-    package_size: u64,
-    #[serde(default)]
-    should_run_binary_version: bool,
-}
-
-/// Why.
-#[derive(Debug, Deserialize)]
-struct Reason {
-    text: String,
-}
-
-/// A release, and why the device gets it or not.
-#[derive(Debug, Deserialize)]
-struct Considered {
-    label: String,
-    verdict: String,
-    text: String,
-}
-
 impl CheckCommand {
     /// Runs it.
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let target = Target::new(context, &self.deployment)?;
-        let result = target.client.get::<Value>(&(target.path(&["explain"]) + "?" + &self.query())).await;
+        let result = target.client.get::<ExplainAnswer>(&(target.path(&["explain"]) + "?" + &self.query())).await;
         let answer = match result {
             Err(error) if error.kind == Kind::NotFound && error.what.starts_with("this path ") => {
                 let what = format!("{} is older than this CLI: it cannot explain update checks", target.client.url());
@@ -98,15 +56,7 @@ impl CheckCommand {
             }
             other => target.advised(other).await?,
         };
-        if context.is_json() {
-            context.show(&answer.json, || {});
-            return Ok(());
-        }
-        let explanation: Explanation = serde_json::from_value(answer.value).map_err(|_| {
-            let what = format!("{} sent an explanation that this CLI does not understand", target.client.url());
-            Error::new(Kind::Unreachable, what, "Update the CLI, or add --output json to see it.")
-        })?;
-        explanation.print();
+        context.show(&answer.json, || print(&answer.value));
         Ok(())
     }
 
@@ -127,28 +77,26 @@ impl CheckCommand {
     }
 }
 
-impl Explanation {
-    fn print(&self) {
-        let info = &self.update_info;
-        let mut details = Details::new();
-        let gets = match (info.is_available, info.is_mandatory) {
-            (true, true) => format!("{}, mandatory", info.label),
-            (true, false) => info.label.clone(),
-            (false, _) if info.should_run_binary_version => "no update: it runs the app's own bundle".to_owned(),
-            (false, _) => "no update".to_owned(),
-        };
-        details.add("The device gets", gets).add("Why", &*self.reason.text);
-        details.add_some("Rollout bucket", self.bucket.map(|bucket| format!("{bucket} of 0-99")));
-        if info.is_available {
-            details.add("Download", times::size(info.package_size)).add("Package hash", &*info.package_hash);
-        }
-        details.print();
-        let mut table = Table::new(["release", "verdict", "why"]).when_empty("The deployment has no releases.");
-        for considered in &self.considered {
-            table.row([considered.label.clone(), considered.verdict.replace('_', " "), considered.text.clone()]);
-        }
-        table.print();
+fn print(explanation: &ExplainAnswer) {
+    let info = &explanation.update_info;
+    let mut details = Details::new();
+    let gets = match (info.is_available, info.is_mandatory) {
+        (true, true) => format!("{}, mandatory", info.label),
+        (true, false) => info.label.clone(),
+        (false, _) if info.should_run_binary_version => "no update: it runs the app's own bundle".to_owned(),
+        (false, _) => "no update".to_owned(),
+    };
+    details.add("The device gets", gets).add("Why", &*explanation.reason.text);
+    details.add_some("Rollout bucket", explanation.bucket.map(|bucket| format!("{bucket} of 0-99")));
+    if info.is_available {
+        details.add("Download", times::size(info.package_size)).add("Package hash", &*info.package_hash);
     }
+    details.print();
+    let mut table = Table::new(["release", "verdict", "why"]).when_empty("The deployment has no releases.");
+    for considered in &explanation.considered {
+        table.row([considered.label.to_string(), considered.verdict.as_str().replace('_', " "), considered.text.clone()]);
+    }
+    table.print();
 }
 
 /// Checks an app version.

@@ -56,11 +56,6 @@ impl Progress {
         Self(bar)
     }
 
-    /// Advances by this many bytes.
-    pub(crate) fn advance(&self, bytes: u64) {
-        self.0.inc(bytes);
-    }
-
     /// Starts again from zero, as when an upload is repeated.
     pub(crate) fn restart(&self) {
         self.0.reset();

@@ -5,4 +5,6 @@
 mod apps;
 mod failures;
 mod help;
+mod releases;
 mod schemas;
+mod servers;

@@ -1,0 +1,246 @@
+//! `updraft release` and `rollout`: packages, uploads over a network that breaks, and advice for each refusal.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tests::cut::{BrokenNetwork, Cut};
+use tests::{Bundle, Cli, Client, Options, TestApp};
+
+const RELEASES: &str = "/v1/apps/demo/deployments/Production/releases";
+
+/// A server behind a network that can break, the owner of the app `demo`, and a terminal in which its deployment `Production` is chosen.
+struct Place {
+    app: TestApp,
+    ada: Client,
+    cli: Cli,
+    network: BrokenNetwork,
+}
+
+impl Place {
+    async fn new() -> Self {
+        Self::with(Options::default()).await
+    }
+
+    async fn with(options: Options) -> Self {
+        let network = BrokenNetwork::listen().await;
+        let app = TestApp::spawn_with(options.with("UPLOAD_URL", &network.base)).await;
+        network.lead_to(&app.base);
+        let ada = app.sign_up("ada").await;
+        ada.create_app("demo").await;
+        let cli = Cli::with_token(&network.base, ada.token()).with("UPDRAFT_APP", "demo").with("UPDRAFT_DEPLOYMENT", "Production");
+        Self { app, ada, cli, network }
+    }
+
+    /// Releases a folder with this script.
+    async fn release(&self, script: &str, options: &[&str]) -> Value {
+        self.cli.write("CodePush/main.jsbundle", script);
+        let arguments = [&["release", "create", "CodePush", "--target-version", "^1.0.0"], options].concat();
+        self.cli.json(&arguments).await["package"].take()
+    }
+
+    /// The labels of all releases, newest first.
+    async fn labels(&self) -> Vec<String> {
+        let listed = self.ada.get(RELEASES).await.assert(200);
+        listed["releases"].as_array().unwrap().iter().map(|release| release["label"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_released_folder_has_the_package_hash_of_the_reference() {
+    let place = Place::new().await;
+    place.cli.write("CodePush/assets/a.png", "PNGDATA");
+    // What the reference does not count: files of macOS, and the signature.
+    place.cli.write("CodePush/.DS_Store", "x");
+    let package = place.release("console.log(\"v1\");\n", &[]).await;
+    assert_eq!(package["packageHash"], "e969abcffffbdb76a4136e96f7eec3d7051ee65f86d8d762bfb6caf044247cd5");
+    assert_eq!(package["releasedBy"], "ada@example.com");
+
+    place.cli.write("CodePush/.codepushrelease", "signature");
+    let package = place.release("console.log(\"v2\");\n", &["--rollout", "25", "--mandatory", "--description", "what is new"]).await;
+    assert_eq!(package["packageHash"], "c30e7b33d7e96775f8fa19604daac949e03e5134d5287f21571f6ba178931893");
+    assert_eq!((&package["rollout"], &package["isMandatory"], &package["description"]), (&json!(25), &json!(true), &json!("what is new")));
+
+    place.cli.write("single.js", "v4\n");
+    let single = place.cli.json(&["release", "create", "single.js", "-t", "1.0.0", "-d", "Staging"]).await;
+    assert_eq!(single["package"]["packageHash"], "e37ea1753db1b5df392e1cd344303873a97bc863d7371ad5f388e01ec5071e6a");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_archive_has_the_same_bytes_whatever_the_file_system_does() {
+    let place = Place::new().await;
+    let mut blobs = Vec::new();
+    for (deployment, names) in [("Production", ["b", "a", "z/c", "é"]), ("Staging", ["é", "z/c", "a", "b"])] {
+        let folder = place.cli.project().join(deployment).join("CodePush");
+        for name in names {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, name.repeat(1_000)).unwrap();
+        }
+        fs::create_dir(folder.join("empty")).unwrap();
+        let path = folder.display().to_string();
+        let released = place.cli.json(&["release", "create", &path, "-t", "1.0.0", "-d", deployment]).await;
+        let url = released["package"]["blobUrl"].as_str().unwrap().strip_prefix(&place.app.base).unwrap().to_owned();
+        blobs.push(place.ada.get(&url).await.body);
+    }
+    assert_eq!(blobs[0], blobs[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_is_uploaded_as_it_is() {
+    let place = Place::new().await;
+    let bundle = Bundle::script("zipped");
+    place.cli.write("bundle.zip", &bundle.0);
+    let released = place.cli.json(&["release", "create", "bundle.zip", "-t", "1.0.0"]).await;
+    let url = released["package"]["blobUrl"].as_str().unwrap().strip_prefix(&place.app.base).unwrap().to_owned();
+    assert_eq!(place.ada.get(&url).await.body, bundle.0);
+    place.cli.write("broken.zip", &bundle.0[..bundle.0.len() - 10]);
+    place.cli.run(&["release", "create", "broken.zip", "-t", "1.0.0"]).await.error(1);
+    assert_eq!(place.labels().await, ["v1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_sends_nothing() {
+    let place = Place::new().await;
+    place.cli.write("CodePush/main.jsbundle", "console.log(\"v1\");\n");
+    place.cli.write("CodePush/assets/a.png", "PNGDATA");
+    let shown = place.cli.json(&["release", "create", "CodePush", "-t", "^1.0.0", "--dry-run"]).await;
+    assert_eq!(shown["packageHash"], "e969abcffffbdb76a4136e96f7eec3d7051ee65f86d8d762bfb6caf044247cd5");
+    assert_eq!(shown["files"].as_array().unwrap().len(), 2);
+    assert!(place.labels().await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_done_twice_when_the_answer_is_lost() {
+    let place = Place::new().await;
+    place.release("one", &[]).await;
+    place.network.cut_next(&format!("POST {RELEASES}"), Cut::Answer);
+    assert_eq!(place.release("two", &[]).await["label"], "v2");
+    place.network.cut_next("POST /v1/apps/demo/deployments/Production/promotions", Cut::Answer);
+    let promoted = place.cli.json(&["release", "promote", "--to", "Staging"]).await;
+    assert_eq!(promoted["package"]["label"], "v1");
+    place.network.cut_next("POST /v1/apps/demo/deployments/Production/rollbacks", Cut::Answer);
+    let rolled_back = place.cli.json(&["release", "rollback", "--yes"]).await;
+    assert_eq!(rolled_back["package"]["label"], "v3");
+    assert_eq!(place.network.cuts(), 3);
+    assert_eq!(place.labels().await, ["v3", "v2", "v1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_rollbacks_at_once_of_which_one_loses_its_answer_are_two() {
+    let place = Place::new().await;
+    for script in ["one", "two", "three"] {
+        place.release(script, &[]).await;
+    }
+    place.network.cut_next("POST /v1/apps/demo/deployments/Production/rollbacks", Cut::Answer);
+    let rollback = async || place.cli.run(&["release", "rollback", "--to", "v1", "--yes"]).await;
+    let (first, second) = tokio::join!(rollback(), rollback());
+    // The second is refused if the first was done before: the deployment is on that content then.
+    let codes = [first.code, second.code];
+    assert!(codes.contains(&Some(0)), "{codes:?}: {}{}", first.err, second.err);
+    let done = codes.iter().filter(|code| **code == Some(0)).count();
+    assert_eq!(place.labels().await.len(), 3 + done, "{}{}", first.err, second.err);
+    assert_eq!(place.network.cuts(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_is_cut_off_starts_again() {
+    let place = Place::new().await;
+    let large: String = (0..200_000_u32).map(|number| format!("{:x}", number.wrapping_mul(2_654_435_761))).collect();
+    place.network.cut_next(&format!("POST {RELEASES}"), Cut::Request(300_000));
+    assert_eq!(place.release(&large, &[]).await["label"], "v1");
+    assert_eq!(place.network.cuts(), 1);
+    assert_eq!(place.labels().await, ["v1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_a_package_is_refused_before_anything_is_sent() {
+    let place = Place::with(Options::default().with("LIMIT_MAX_UPLOAD_BYTES", "2KiB")).await;
+    fs::create_dir(place.cli.project().join("empty")).unwrap();
+    for name in ["app.apk", "app.ipa", "app.aab"] {
+        place.cli.write(name, "PK");
+    }
+    place.cli.write("big.js", vec![b'x'; 5_000]);
+    place.cli.write("good.js", "x");
+    for (path, said) in [
+        ("absent", "absent"),
+        ("empty", "no files"),
+        ("app.apk", "app.apk"),
+        ("app.ipa", "app.ipa"),
+        ("app.aab", "app.aab"),
+        ("big.js", "more than your limit"),
+    ] {
+        let ended = place.cli.run(&["release", "create", path, "-t", "1.0.0"]).await;
+        let code = ended.code.unwrap();
+        assert!([1, 2].contains(&code), "{path}: {}", ended.err);
+        let (what, _) = ended.error(code);
+        assert!(what.contains(said), "{path}: {what}");
+    }
+    for wrong in [&["-t", "not a version"][..], &["-t", "1.0.0", "--rollout", "0"], &["-t", "1.0.0", "--rollout", "101"], &[]] {
+        let arguments = [&["release", "create", "good.js"], wrong].concat();
+        place.cli.expect(2, &arguments).await;
+    }
+    assert!(place.labels().await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_version_that_no_device_reports_is_warned_about() {
+    let place = Place::new().await;
+    let key = place.ada.deployment_key("demo", "Production").await;
+    let report = json!({ "deployment_key": key, "app_version": "2.3.1", "client_unique_id": "phone-1" });
+    place.app.anonymous().post("/v1/public/svc/report_status/deploy", report).await.assert(200);
+    place.cli.write("bundle.js", "x");
+    let released = place.cli.expect(0, &["release", "create", "bundle.js", "-t", "^1.0.0"]).await;
+    assert!(released.err.contains("warning:") && released.err.contains("2.3.1"), "{}", released.err);
+    place.cli.write("bundle.js", "y");
+    let released = place.cli.expect(0, &["release", "create", "bundle.js", "-t", "^2.0.0"]).await;
+    assert!(!released.err.contains("warning:"), "{}", released.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unfinished_rollout_says_which_command_finishes_it() {
+    let place = Place::new().await;
+    place.release("one", &[]).await;
+    place.release("two", &["--rollout", "10"]).await;
+    place.cli.write("CodePush/main.jsbundle", "three");
+    let (_, next) = place.cli.run(&["release", "create", "CodePush", "-t", "^1.0.0"]).await.error(5);
+    assert!(next.contains("updraft rollout set 100"), "{next}");
+    assert_eq!(place.cli.json(&["rollout", "set", "50"]).await["package"]["rollout"], 50);
+    place.cli.run(&["rollout", "set", "20"]).await.error(5);
+    place.cli.expect(0, &["rollout", "set", "100"]).await;
+    place.cli.expect(0, &["release", "create", "CodePush", "-t", "^1.0.0"]).await;
+    let (what, _) = place.cli.run(&["release", "create", "CodePush", "-t", "^1.0.0"]).await.error(5);
+    assert!(what.contains("same"), "{what}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn releases_are_edited_disabled_and_listed() {
+    let place = Place::new().await;
+    place.release("one", &["--description", "first"]).await;
+    place.release("two", &[]).await;
+    let edited = place.cli.json(&["release", "edit", "v1", "--description", "the first"]).await;
+    assert_eq!(edited["package"]["description"], "the first");
+    let same = place.cli.expect(0, &["release", "edit", "v1", "--description", "the first"]).await;
+    assert!(same.err.to_lowercase().contains("nothing"), "{}", same.err);
+    assert_eq!(place.cli.json(&["release", "edit", "v1", "--clear-description"]).await["package"]["description"], Value::Null);
+    place.cli.expect(0, &["release", "disable", "v2", "--yes"]).await;
+    let check = place.cli.json(&["check", "--app-version", "1.2.3"]).await;
+    assert_eq!(check["updateInfo"]["label"], "v1");
+    place.cli.expect(0, &["release", "enable", "v2", "--yes"]).await;
+    let listed = place.cli.expect(0, &["release", "list"]).await;
+    let labels: Vec<&str> = listed.out.lines().map(|line| line.split('\t').next().unwrap()).collect();
+    assert_eq!(labels, ["v2", "v1"]);
+    let (what, next) = place.cli.run(&["release", "show", "v9"]).await.error(4);
+    assert!(what.contains("v9") || what.contains("release"), "{what}");
+    assert!(next.contains("updraft release list"), "{next}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_viewer_is_told_which_role_is_needed() {
+    let place = Place::new().await;
+    let bob = place.app.sign_up("bob").await;
+    place.ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Viewer" })).await.assert(201);
+    let cli = Cli::with_token(&place.app.base, bob.token());
+    cli.write("bundle.js", "x");
+    let (_, next) = cli.run(&["release", "create", "bundle.js", "-t", "1.0.0", "-a", "demo", "-d", "Production"]).await.error(1);
+    assert!(next.contains("Developer"), "{next}");
+}
