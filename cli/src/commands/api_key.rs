@@ -1,5 +1,7 @@
 //! `updraft api-key`: keys for automation, limited to scopes.
 
+use std::collections::BTreeSet;
+
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 use shared::api::api_keys::{ApiKey, ApiKeysAnswer};
@@ -9,9 +11,8 @@ use super::dashboard::{self, Expiry};
 use crate::client::path;
 use crate::context::Context;
 use crate::error::{Error, Kind, Result};
-use crate::output::prompt;
 use crate::output::table::Table;
-use crate::output::times;
+use crate::output::{prompt, terminal, times};
 
 /// Commands on API keys.
 #[derive(Debug, Subcommand)]
@@ -67,7 +68,14 @@ async fn list(context: &Context) -> Result<()> {
                 expiry(key),
             ]);
         }
-        table.print();
+        // The name is enough to revoke a key, unless another one has it.
+        let names: BTreeSet<&str> = answer.value.api_keys.iter().map(|key| key.name.as_str()).collect();
+        let hidden: &[&str] = match (terminal::is_wide(), names.len() == answer.value.api_keys.len()) {
+            (true, _) => &[],
+            (false, true) => &["id"],
+            (false, false) => &["key", "last used"],
+        };
+        table.without(hidden).print();
     });
     Ok(())
 }

@@ -37,7 +37,7 @@ impl CredentialKind {
     }
 }
 
-/// The kind of a credential and where it comes from: "access key, from UPDRAFT_TOKEN".
+/// The kind of a credential and where it comes from: "access key, from `UPDRAFT_TOKEN`".
 pub(super) fn describe(credential: &Credential) -> String {
     let source = if credential.is_from_environment { "UPDRAFT_TOKEN" } else { "updraft login" };
     format!("{}, from {source}", CredentialKind::of(&credential.secret).name())

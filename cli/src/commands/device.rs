@@ -1,5 +1,7 @@
 //! `updraft device`: the devices that are authorized to use the account.
 
+use std::collections::BTreeSet;
+
 use clap::Subcommand;
 use shared::api::cli_login::{AuthorizedDevice, AuthorizedDevicesAnswer};
 
@@ -7,9 +9,8 @@ use super::logout;
 use crate::client::path;
 use crate::context::Context;
 use crate::error::{Error, Kind, Result};
-use crate::output::prompt;
 use crate::output::table::Table;
-use crate::output::times;
+use crate::output::{prompt, terminal, times};
 
 /// Commands on authorized devices.
 #[derive(Debug, Subcommand)]
@@ -56,7 +57,14 @@ async fn list(context: &Context) -> Result<()> {
                 if device.is_current { "this one" } else { "" }.to_owned(),
             ]);
         }
-        table.print();
+        // The name is enough to revoke a device, unless it has none or another one has it.
+        let names: BTreeSet<_> = answer.value.devices.iter().filter_map(|device| device.device_name.as_deref()).collect();
+        let hidden: &[&str] = match (terminal::is_wide(), names.len() == answer.value.devices.len()) {
+            (true, _) => &[],
+            (false, true) => &["id", "authorized"],
+            (false, false) => &["platform", "from", "authorized", "last used"],
+        };
+        table.without(hidden).print();
     });
     Ok(())
 }

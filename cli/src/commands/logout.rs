@@ -47,7 +47,7 @@ pub(super) async fn one(context: &Context, server: &Server) -> Result<()> {
     match sign_out(context, &server.url).await? {
         Outcome::Revoked => context.done(&format!("Signed out of {}. The credential is revoked.", server.url)),
         Outcome::Forgotten => context.done(&format!(
-            "Signed out of {}. The key itself still works: `updraft access-key delete` or `api-key revoke` ends it.",
+            "Signed out of {}. The key itself still works: delete it with `updraft access-key delete` or `updraft api-key revoke`.",
             server.url
         )),
         Outcome::Nothing => {

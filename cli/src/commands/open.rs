@@ -47,7 +47,7 @@ enum Page {
 impl Page {
     fn path(self) -> &'static str {
         match self {
-            Self::Home | Self::App | Self::Deployment | Self::Release => "/",
+            Self::Home | Self::App | Self::Deployment | Self::Release => "",
             Self::Account => "/account",
             Self::Security => "/security",
             Self::Sessions => "/sessions",

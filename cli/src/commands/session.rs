@@ -7,9 +7,8 @@ use super::logout;
 use crate::client::path;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::output::prompt;
 use crate::output::table::Table;
-use crate::output::times;
+use crate::output::{prompt, terminal, times};
 
 /// Commands on sessions.
 #[derive(Debug, Subcommand)]
@@ -43,32 +42,25 @@ impl SessionCommand {
     }
 }
 
-/// What the session is for: a browser, or a CLI by name.
-fn client_of(session: &Session) -> String {
-    match (&session.client_name, &session.client_platform) {
-        (Some(name), Some(platform)) => format!("{name} ({platform})"),
-        (Some(name), None) => name.clone(),
-        (None, _) => "Browser".to_owned(),
-    }
-}
-
 async fn list(context: &Context) -> Result<()> {
     let answer = context.client()?.get::<SessionsAnswer>("/v1/account/sessions").await?;
     context.show(&answer.json, || {
-        let mut table =
-            Table::new(["source", "device", "client", "signed in", "last used", "expires", ""]).when_empty("There are no sessions.");
+        let mut table = Table::new(["source", "device", "client", "platform", "signed in", "last used", "expires", ""])
+            .when_empty("There are no sessions.");
         for session in &answer.value.sessions {
             table.row([
                 session.created_by.clone(),
                 session.device_name.clone().unwrap_or_default(),
-                client_of(session),
+                session.client_name.clone().unwrap_or_else(|| "Browser".to_owned()),
+                session.client_platform.clone().unwrap_or_default(),
                 times::time(session.created_time),
                 session.last_used_time.map_or_else(|| "never used".to_owned(), times::time),
                 times::time(session.expires),
                 if session.is_current { "this one" } else { "" }.to_owned(),
             ]);
         }
-        table.print();
+        let hidden: &[&str] = if terminal::is_wide() { &[] } else { &["platform", "signed in"] };
+        table.without(hidden).print();
     });
     Ok(())
 }

@@ -55,6 +55,17 @@ fn path() -> Result<PathBuf> {
     Ok(user::folder()?.join("credentials.toml"))
 }
 
+/// Checks that a credential could be stored, before somebody takes the trouble to get one. Errors: usage (2); failed (1) without the keyring that was
+/// asked for.
+pub(crate) fn check() -> Result<()> {
+    if chosen()? == Store::Keyring && !has_keyring() { Err(not_stored("there is no D-Bus session")) } else { Ok(()) }
+}
+
+fn not_stored(why: &str) -> Error {
+    let next = "Unlock the keyring, or unset UPDRAFT_CREDENTIAL_STORE to use a file.";
+    Error::failed(format!("the system keyring does not store the credential: {why}"), next)
+}
+
 /// The credential for a server. Errors: not signed in (3) if the keyring has it, but does not give it.
 pub(crate) fn find(url: &ServerUrl) -> Result<Option<String>> {
     // Without a home folder nothing was ever stored.
@@ -90,10 +101,7 @@ pub(crate) fn store(url: &ServerUrl, credential: &str) -> Result<String> {
                 files::write(&path, &file)?;
                 return Ok("the system keyring".to_owned());
             }
-            Err(why) if store == Store::Keyring => {
-                let next = "Unlock the keyring, or unset UPDRAFT_CREDENTIAL_STORE to use a file.";
-                return Err(Error::failed(format!("the system keyring does not store the credential: {why}"), next));
-            }
+            Err(why) if store == Store::Keyring => return Err(not_stored(&why)),
             Err(_) => {}
         }
     }
@@ -139,11 +147,16 @@ fn ask_keyring<T: Send + 'static>(
     let (send, receive) = mpsc::channel();
     let user = url.as_str().to_owned();
     std::thread::spawn(move || {
+        // Why there is no keyring says more than what follows from it.
+        let result = match keyring::Entry::store_status() {
+            Ok(()) => keyring::Entry::new(SERVICE, &user).and_then(|entry| work(&entry)).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
         // Nobody waits any more if it took too long.
-        let _ = send.send(keyring::Entry::new(SERVICE, &user).and_then(|entry| work(&entry)));
+        let _ = send.send(result);
     });
     match receive.recv_timeout(PATIENCE) {
-        Ok(result) => result.map_err(|error| error.to_string()),
+        Ok(result) => result,
         Err(_) => Err(format!("it did not answer within {} seconds", PATIENCE.as_secs())),
     }
 }

@@ -46,6 +46,9 @@ impl Progress {
     /// A spinner, for what has no known length.
     pub(crate) fn spinner(context: &Context, message: &str) -> Self {
         let bar = ProgressBar::with_draw_target(None, target(context));
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+            bar.set_style(style);
+        }
         bar.set_message(message.to_owned());
         bar.enable_steady_tick(Duration::from_millis(100));
         Self::drawn(bar)

@@ -32,6 +32,19 @@ impl Table {
         Self { empty: message.into(), ..self }
     }
 
+    /// Removes columns by their header, if they are not to be shown. Call it after the rows are there.
+    #[must_use]
+    pub(crate) fn without(mut self, columns: &[&str]) -> Self {
+        let is_kept: Vec<bool> = self.header.iter().map(|name| !columns.contains(name)).collect();
+        let mut kept = is_kept.iter();
+        self.header.retain(|_| kept.next().copied().unwrap_or(true));
+        for row in &mut self.rows {
+            let mut kept = is_kept.iter();
+            row.retain(|_| kept.next().copied().unwrap_or(true));
+        }
+        self
+    }
+
     /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());

@@ -82,6 +82,11 @@ pub(crate) fn width() -> u16 {
     Term::stdout().size_checked().map_or(80, |(_, columns)| columns)
 }
 
+/// Whether a table has room for columns that are nice to have: on a wide terminal, and always elsewhere.
+pub(crate) fn is_wide() -> bool {
+    !is_output() || width() >= 120
+}
+
 /// Prints a line to standard error. Control characters, as in text from the server, are not printed.
 pub(crate) fn line(text: &str) {
     super::progress::suspended(|| {

@@ -20,7 +20,8 @@ enum Status {
 /// A check.
 #[derive(Clone, Debug, Serialize)]
 struct Check {
-    check: &'static str,
+    #[serde(rename = "check")]
+    name: &'static str,
     status: Status,
     text: String,
     /// What to do, unless there is nothing.
@@ -42,23 +43,23 @@ impl<'c> Report<'c> {
 
     /// It is as it should be.
     pub(super) fn ok(&mut self, check: &'static str, text: impl Into<String>) {
-        self.add(Check { check, status: Status::Ok, text: text.into(), next: None });
+        self.add(Check { name: check, status: Status::Ok, text: text.into(), next: None });
     }
 
     /// It works, but should be looked at.
     pub(super) fn warning(&mut self, check: &'static str, text: impl Into<String>, next: impl Into<String>) {
-        self.add(Check { check, status: Status::Warning, text: text.into(), next: Some(next.into()) });
+        self.add(Check { name: check, status: Status::Warning, text: text.into(), next: Some(next.into()) });
     }
 
     /// It does not work.
     pub(super) fn failed(&mut self, check: &'static str, error: &Error) {
         self.first_failure.get_or_insert(error.kind);
-        self.add(Check { check, status: Status::Failed, text: error.what.clone(), next: Some(error.next.clone()) });
+        self.add(Check { name: check, status: Status::Failed, text: error.what.clone(), next: Some(error.next.clone()) });
     }
 
     /// It does not apply, or another failure is in the way.
     pub(super) fn skipped(&mut self, check: &'static str, text: impl Into<String>, next: Option<&str>) {
-        self.add(Check { check, status: Status::Skipped, text: text.into(), next: next.map(str::to_owned) });
+        self.add(Check { name: check, status: Status::Skipped, text: text.into(), next: next.map(str::to_owned) });
     }
 
     fn add(&mut self, check: Check) {
@@ -76,7 +77,7 @@ impl<'c> Report<'c> {
         let checks = |number| if number == 1 { "1 check".to_owned() } else { format!("{number} checks") };
         match (self.first_failure, count(Status::Warning)) {
             (Some(kind), _) => {
-                let next = "Do what is said under each of them, then run `updraft doctor` again.";
+                let next = "Do what it says under each of them, then run `updraft doctor` again.";
                 Err(Error::new(kind, format!("{} failed", checks(count(Status::Failed))), next))
             }
             (None, 0) => {
@@ -99,7 +100,7 @@ fn drawn(check: &Check) -> String {
         Status::Failed => style.error("✗"),
         Status::Skipped => style.dim("-"),
     };
-    let name = format!("{:<13}", check.check);
+    let name = format!("{:<13}", check.name);
     let text = printable(&check.text);
     let text = if check.status == Status::Skipped { style.dim(&text) } else { text };
     let next = check.next.as_deref().filter(|next| !next.is_empty());
@@ -114,6 +115,6 @@ fn separated(check: &Check) -> String {
         Status::Failed => "failed",
         Status::Skipped => "skipped",
     };
-    let cells = [check.check, status, check.text.as_str(), check.next.as_deref().unwrap_or_default()];
+    let cells = [check.name, status, check.text.as_str(), check.next.as_deref().unwrap_or_default()];
     cells.map(|cell| printable(cell).replace(['\t', '\n'], " ")).join("\t") + "\n"
 }

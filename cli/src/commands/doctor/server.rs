@@ -22,7 +22,7 @@ const CLOCK_TOLERANCE: i64 = 60_000;
 const EXPIRES_SOON: i64 = 7 * 86_400_000;
 
 const NAME: &str = "server";
-const DNS: &str = "name";
+const DNS: &str = "dns";
 const CONNECTION: &str = "connection";
 const HEALTH: &str = "health";
 const VERSION: &str = "version";
@@ -202,8 +202,8 @@ async fn credential(context: &Context, server: &Server, report: &mut Report<'_>)
         }
     };
     let expires = whoami::expiry(&client, &credential).await;
-    let until = expires.map(|expires| format!(", expires {}", times::relative(expires, clock::now()))).unwrap_or_default();
-    let text = format!("{} of {}{until}", credential_kind::describe(&credential), account.email);
+    let until = expires.map(|expires| format!(", expires on {}", expires.utc_date())).unwrap_or_default();
+    let text = format!("{}: {}{until}", account.email, credential_kind::describe(&credential));
     if expires.is_some_and(|expires| expires.as_millis() - clock::now().as_millis() < EXPIRES_SOON) {
         report.warning(CREDENTIAL, text, "Run `updraft login` again before it expires.");
     } else {

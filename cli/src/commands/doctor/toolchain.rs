@@ -104,11 +104,10 @@ fn hermes(project: &ReactNative, report: &mut Report<'_>) {
         .iter()
         .filter_map(|(package, folder)| Some(installed(project, package)?.join(folder).join(compiler())))
         .find(|compiler| compiler.is_file());
-    match found {
-        Some(compiler) => report.ok(HERMES, compiler.display().to_string()),
-        None => {
-            let next = "Install the project's packages again. Without Hermes, release bundles as plain JavaScript.";
-            report.warning(HERMES, "the Hermes compiler (hermesc) was not found", next);
-        }
+    if let Some(compiler) = found {
+        report.ok(HERMES, compiler.display().to_string());
+    } else {
+        let next = "Install the project's packages again. Without Hermes, release bundles as plain JavaScript.";
+        report.warning(HERMES, "the Hermes compiler (hermesc) was not found", next);
     }
 }

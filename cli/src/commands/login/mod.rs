@@ -14,13 +14,12 @@ use shared::time::UnixMillis;
 
 use super::{browser as desktop, logout, versions};
 use crate::client::{Answer, Client};
-use crate::clock;
 use crate::config::credentials;
 use crate::config::server::ServerUrl;
 use crate::config::user::{KnownServer, UserConfig};
 use crate::context::{Context, Credential, Server};
 use crate::error::{Error, Kind, Result};
-use crate::output::{prompt, terminal, times};
+use crate::output::{prompt, terminal};
 use machine::Machine;
 
 /// Signs in.
@@ -78,6 +77,7 @@ impl LoginCommand {
         let client = Client::new(context, &server.url, None)?;
         versions::warn(&versions::of_server(&client).await?);
         // Written first: who cannot store the credential should not have to approve anything.
+        credentials::check()?;
         let machine = Machine::this()?;
         let signed_in = match self.token {
             Some(token) => SignedIn { secret: token::read(token.as_deref())?, expires: None, is_given: true },
@@ -136,7 +136,7 @@ async fn keep(context: &Context, url: &ServerUrl, name: &str, signed_in: &Signed
     }
     let (answer, place) = kept?;
     context.done(&format!("Signed in to {url} as {}.", answer.value.account.email));
-    let expiry = signed_in.expires.map(|expires| format!(" It expires {}.", times::relative(expires, clock::now()))).unwrap_or_default();
+    let expiry = signed_in.expires.map(|expires| format!(" It expires on {}.", expires.utc_date())).unwrap_or_default();
     context.note(&format!("The credential is stored in {place}.{expiry}"));
     Ok(answer)
 }

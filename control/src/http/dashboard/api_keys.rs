@@ -17,6 +17,7 @@ use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
 use super::keys::{Created, SHOWN_DAY};
+use super::prefill::Prefill;
 use super::{until, view};
 use crate::domain::access::{DashboardSession, DashboardSessionOnly, LoginSession};
 use crate::domain::credentials::api_keys::repo::{self, ApiKey};
@@ -202,11 +203,12 @@ pub(super) async fn show_new(
     frame: Frame,
     session: DashboardSession,
     right: Result<NewCredentials, Error>,
+    prefill: Prefill,
 ) -> Result<Response> {
     let obstacle = right.err().map(|error| Obstacle::of(&frame, error, frame.here())).transpose()?;
-    let form = key_form("", "");
+    let form = key_form(&prefill.name(validate_name), prefill.expires(app.now()).unwrap_or_default());
     let once = Some(once(&app, &session)?);
-    form.page(&KeyPage { obstacle, once, ..KeyPage::new(&frame, &form, sent_choices(&Fields::default())) })
+    form.page(&KeyPage { obstacle, once, ..KeyPage::new(&frame, &form, choices(|scope, _| prefill.has_scope(scope))) })
 }
 
 pub(super) async fn create(

@@ -14,6 +14,7 @@ use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
+use super::prefill::Prefill;
 use super::{api_keys, until, view};
 use crate::domain::access::{DashboardSession, NotApiKey};
 use crate::domain::credentials::access_keys::repo::Credential;
@@ -132,9 +133,11 @@ pub(super) async fn show_new(
     frame: Frame,
     _session: DashboardSession,
     right: Result<NewCredentials, Error>,
+    prefill: Prefill,
 ) -> Result<Response> {
     let obstacle = right.err().map(|error| Obstacle::of(&frame, error, frame.here())).transpose()?;
-    let form = new_form("", &until::shown(app.now().plus_millis(DEFAULT_TTL)));
+    let last_day = prefill.expires(app.now()).map_or_else(|| until::shown(app.now().plus_millis(DEFAULT_TTL)), str::to_owned);
+    let form = new_form(&prefill.name(service::validate_friendly_name), &last_day);
     form.page(&New { frame: &frame, form: &form, obstacle })
 }
 

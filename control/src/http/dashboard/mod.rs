@@ -25,6 +25,7 @@ mod page_routes;
 mod passkey_sign_in;
 mod password;
 mod pipeline;
+mod prefill;
 mod reauthenticate;
 mod refusal;
 mod reports;

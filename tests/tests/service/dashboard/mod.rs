@@ -14,6 +14,7 @@ mod headers;
 mod keys;
 mod passkeys;
 mod passwords;
+mod prefilled;
 mod reauthenticate;
 mod second_step;
 mod sessions;
