@@ -22,8 +22,8 @@ use super::walk::Found;
 use super::{Kind, Package, PackagedFile, changed, unreadable};
 use crate::error::{Error, Result};
 
-/// How many files can be packed or wait to be written at once.
-const WINDOW: usize = 64;
+/// How many files can be packed or wait to be written at once. Few: what waits fragments the heap between the compressors.
+const WINDOW: usize = 16;
 /// The largest compressed file that is kept in memory. Larger ones go to a temporary file.
 const IN_MEMORY: usize = 256 << 10;
 /// The bytes that are read at once.
