@@ -6,9 +6,11 @@ use crate::error::{Kind, Result};
 
 /// For operations that only managers of an app can do.
 pub(super) const APP_MANAGERS: &str = "Ask an Admin or the owner of the app for the role Admin. An API key needs the scope `apps` as well.";
-/// For operations that need a collaborator's own credential.
-pub(super) const NOT_API_KEYS: &str =
-    "Sign in with `updraft login`, or use an access key: API keys cannot do this. Managing collaborators needs the role Admin.";
+/// For operations that only a person can do.
+pub(super) const NOT_API_KEYS: &str = "Sign in with `updraft login`, or use an access key: API keys cannot do this.";
+/// For operations on the collaborators of an app.
+pub(super) const COLLABORATOR_MANAGERS: &str =
+    "Ask an Admin or the owner of the app for the role Admin. Use `updraft login` or an access key: API keys cannot do this.";
 
 /// If the role or the scopes do not suffice, says which do. Refusals with a code have better advice already.
 pub(super) fn forbidden<T>(result: Result<T>, next: &str) -> Result<T> {

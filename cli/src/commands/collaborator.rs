@@ -198,7 +198,7 @@ async fn leave(context: &Context, app: &str) -> Result<()> {
 
 /// Refusals of operations that need `collaborators.manage`.
 fn managed<T>(result: Result<T>) -> Result<T> {
-    advice::fresh(advice::forbidden(result, advice::NOT_API_KEYS))
+    advice::fresh(advice::forbidden(result, advice::COLLABORATOR_MANAGERS))
 }
 
 /// The owner, and the sender of a transfer that is not accepted, cannot go.

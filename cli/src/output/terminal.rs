@@ -134,9 +134,7 @@ impl Screen {
 
     /// Draws it, instead of what it was before. What the terminal has no rows for is left out.
     pub(crate) fn draw(&mut self, text: &str) {
-        if !is_output() {
-            print(&if self.is_first { text.to_owned() } else { format!("\n{text}") });
-        } else {
+        if is_output() {
             let (height, width) = Term::stdout().size_checked().unwrap_or((24, 80));
             let (room, width) = (usize::from(height).saturating_sub(1), usize::from(width));
             let mut shown: Vec<_> = text.lines().map(|line| console::truncate_str(line, width, "…")).collect();
@@ -148,6 +146,8 @@ impl Screen {
             let up = if self.lines > 0 { format!("\x1b[{}A", self.lines) } else { String::new() };
             print(&format!("{up}\r\x1b[J{}\n", shown.join("\n")));
             self.lines = shown.len();
+        } else {
+            print(&if self.is_first { text.to_owned() } else { format!("\n{text}") });
         }
         self.is_first = false;
     }

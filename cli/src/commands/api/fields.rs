@@ -47,15 +47,15 @@ pub(super) fn body(fields: &[Field]) -> Result<String> {
         if last.is_empty() || last == "[]" || names.contains(&"") {
             return Err(wrong("a part of its name is empty"));
         }
-        let mut members = &mut body;
-        for name in names {
-            let below = members.entry(name).or_insert_with(|| Value::Object(Map::new()));
-            members = below.as_object_mut().ok_or_else(|| wrong("another field gives it a value, so it has no members"))?;
+        let mut object = &mut body;
+        for part in names {
+            let below = object.entry(part).or_insert_with(|| Value::Object(Map::new()));
+            object = below.as_object_mut().ok_or_else(|| wrong("another field gives it a value, so it has no members"))?;
         }
         if let Some(name) = last.strip_suffix("[]") {
-            let list = members.entry(name).or_insert_with(|| Value::Array(Vec::new()));
-            list.as_array_mut().ok_or_else(|| wrong("another field gives it a value, so it is no list"))?.push(field.value.clone());
-        } else if members.insert(last.to_owned(), field.value.clone()).is_some() {
+            let elements = object.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+            elements.as_array_mut().ok_or_else(|| wrong("another field gives it a value, so it is no list"))?.push(field.value.clone());
+        } else if object.insert(last.to_owned(), field.value.clone()).is_some() {
             return Err(wrong("it is given twice"));
         }
     }

@@ -91,7 +91,12 @@ impl ApiCommand {
 }
 
 fn outcome(client: &Client, path: &str, answer: &RawAnswer) -> Result<()> {
-    if answer.status.is_success() { Ok(()) } else { Err(client.refusal(path, answer)) }
+    if answer.status.is_success() {
+        return Ok(());
+    }
+    let error = client.refusal(path, answer);
+    let next = format!("{}/v1/docs says what this operation needs.", client.url());
+    Err(if error.next.is_empty() { error.with_next(next) } else { error })
 }
 
 /// Headers of the request. The credential is added by the client, and goes only to the server in use.
@@ -112,8 +117,9 @@ fn headers(given: &[String]) -> Result<HeaderMap> {
 
 /// The status and the headers.
 fn head(answer: &RawAnswer) -> String {
-    let headers = answer.headers.iter().map(|(name, value)| format!("{name}: {}\n", String::from_utf8_lossy(value.as_bytes())));
-    printable(&format!("HTTP/1.1 {}\n{}\n", answer.status, headers.collect::<String>()))
+    let mut lines = vec![format!("HTTP/1.1 {}", answer.status)];
+    lines.extend(answer.headers.iter().map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()))));
+    printable(&(lines.join("\n") + "\n\n"))
 }
 
 /// Prints the body: readable on a terminal, exactly as it came elsewhere.

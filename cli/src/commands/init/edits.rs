@@ -35,21 +35,18 @@ impl<'t> Edits<'t> {
             // `<name />` becomes `<name>…</name>`.
             let tag = self.text.get(parent.range.clone()).unwrap_or_default();
             let opening = tag.trim_end_matches("/>").trim_end();
-            let lines: String = lines.iter().map(|line| format!("{newline}{inner}{line}")).collect();
+            let lines: String = lines.iter().map(|line| [newline, inner.as_str(), line.as_str()].concat()).collect();
             self.replace(parent.range.clone(), format!("{opening}>{lines}{newline}{outer}</{}>", parent.name));
             return;
         };
-        match indentation(self.text, content.end) {
+        if let Some(before) = indentation(self.text, content.end) {
             // The closing tag has its own line: the new lines go before it.
-            Some(before) => {
-                let start = content.end - before.len();
-                let lines: String = lines.iter().map(|line| format!("{inner}{line}{newline}")).collect();
-                self.replace(start..start, lines);
-            }
-            None => {
-                let lines: String = lines.iter().map(|line| format!("{newline}{inner}{line}")).collect();
-                self.replace(content.end..content.end, format!("{lines}{newline}{outer}"));
-            }
+            let start = content.end - before.len();
+            let lines: String = lines.iter().map(|line| [inner.as_str(), line.as_str(), newline].concat()).collect();
+            self.replace(start..start, lines);
+        } else {
+            let lines: String = lines.iter().map(|line| [newline, inner.as_str(), line.as_str()].concat()).collect();
+            self.replace(content.end..content.end, format!("{lines}{newline}{outer}"));
         }
     }
 

@@ -107,9 +107,9 @@ impl InitCommand {
             Context::warn(&printable(&format!("{path} was left alone: {what}.")));
         }
         if let Some(kind) = kind.filter(|_| is_made) {
-            let changed = if sdk_plan.changes.is_empty() { "needs no changes" } else { "is set up" };
+            let outcome = if sdk_plan.changes.is_empty() { "needs no changes" } else { "is set up" };
             if sdk_plan.by_hand.is_empty() {
-                context.done(&format!("The {} project {changed} for {} of {}.", kind.name(), target.deployment.name, target.app));
+                context.done(&format!("The {} project {outcome} for {} of {}.", kind.name(), target.deployment.name, target.app));
             }
             if !sdk_plan.changes.is_empty() {
                 sdk_plan.next.iter().for_each(|next| context.note(&format!("  next: {next}")));
@@ -162,8 +162,8 @@ fn show(context: &Context, plan: &Plan) {
     }
     let style = terminal::stdout_style();
     for line in plan.changes.iter().flat_map(|change| change.diff.lines()) {
-        // Printed lines have no control characters, such as the carriage returns of files with CRLF.
-        let line = if terminal::is_output() { printable(line.trim_end_matches('\r')) } else { line.to_owned() };
+        // On a terminal, lines have no control characters, such as tabs and the carriage returns of files with CRLF.
+        let line = if terminal::is_output() { printable(&line.trim_end_matches('\r').replace('\t', "    ")) } else { line.to_owned() };
         let painted = match line.as_bytes().first() {
             _ if line.starts_with("--- ") || line.starts_with("+++ ") => style.bold(&line),
             Some(b'+') => style.success(&line),

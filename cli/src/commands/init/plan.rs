@@ -81,7 +81,9 @@ impl Plan {
                 let diff = diff::unified(path, Some(&text), &after_text);
                 self.changes.push(Change { path: path.to_owned(), diff, before: Some(before), after });
             }
-            Err(ByHand(why)) => self.by_hand(path, &why),
+            Err(ByHand(why)) => {
+                self.by_hand(path, &format!("{why}. Put server and deployment key in by hand: `updraft deployment show` prints them"));
+            }
         }
     }
 

@@ -6,6 +6,9 @@ use super::xml::{self, Element};
 
 /// Puts the server and the key in.
 pub(super) fn edit(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
+    if text.starts_with("bplist") {
+        return Err(ByHand("it is binary; `plutil -convert xml1` makes it text".to_owned()));
+    }
     let root = xml::parse(text)?;
     let dict = dict(&root)?;
     let mut edits = Edits::new(text);

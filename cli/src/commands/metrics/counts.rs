@@ -13,8 +13,13 @@ use crate::output::table::Table;
 /// How many days the table's last column has.
 pub(super) const TREND_DAYS: u16 = 14;
 
+/// Counts of releases.
+type Releases<'m> = Vec<(Label, &'m Counts)>;
+/// Counts of binary versions.
+type Binaries<'m> = Vec<(&'m str, &'m Counts)>;
+
 /// The counts in the order of the table: releases, newest first, then binary versions, most used first.
-pub(super) fn ordered(metrics: &BTreeMap<String, Counts>) -> (Vec<(Label, &Counts)>, Vec<(&str, &Counts)>) {
+pub(super) fn ordered(metrics: &BTreeMap<String, Counts>) -> (Releases<'_>, Binaries<'_>) {
     let (mut releases, mut binaries) = (Vec::new(), Vec::new());
     for (name, counts) in metrics {
         match Label::try_from(name.as_str()) {
@@ -40,21 +45,21 @@ pub(super) fn table(metrics: &BTreeMap<String, Counts>, trend: Option<&MetricsHi
         let mut row = vec![label.to_string(), figures::count(counts.active), figures::share(counts.active, all)];
         row.extend([counts.downloaded, counts.installed, counts.failed].map(figures::count));
         row.push(figures::failure_rate(counts));
-        row.extend(trend.map(|history| figures::sparkline(&active(history, &label))));
+        row.extend(trend.map(|history| figures::sparkline(&active(history, label))));
         table.row(row);
     }
     for (version, counts) in binaries {
         let mut row = vec![version.to_owned(), figures::count(counts.active), figures::share(counts.active, all)];
         row.extend(std::iter::repeat_n("-".to_owned(), 4));
-        row.extend(trend.map(|_| "app store build".to_owned()));
+        row.extend(trend.map(|_| "binary".to_owned()));
         table.row(row);
     }
     table
 }
 
 /// The devices that ran a release at the end of each day.
-fn active(history: &MetricsHistoryAnswer, label: &Label) -> Vec<i64> {
-    history.days.iter().map(|day| day.labels.get(label).map_or(0, |counts| counts.active)).collect()
+fn active(history: &MetricsHistoryAnswer, label: Label) -> Vec<i64> {
+    history.days.iter().map(|day| day.labels.get(&label).map_or(0, |counts| counts.active)).collect()
 }
 
 #[cfg(test)]
