@@ -142,6 +142,8 @@ messages! {
         OtherEncryptionKey(String) = "UPDRAFT_ENCRYPTION_KEY: this database was created with another key {0}: use that one",
         /// The key with this id is missing, but the database still needs it.
         NoEncryptionKey(String) = "UPDRAFT_ENCRYPTION_KEY: this database also needs the key {0}: add it after the others, or use it alone",
+        /// Another request of the account has this key.
+        IdempotencyKeyUsed = "this Idempotency-Key was already used for another request: use a new key for each request",
         /// Lost a race with a deletion: a row that this one refers to no longer exists.
         Gone = "something that this depends on was deleted at the same time",
     }

@@ -17,6 +17,7 @@ pub mod deployments;
 pub mod email;
 pub mod encryption;
 pub mod error;
+pub mod idempotency;
 pub mod keys;
 pub mod limits;
 pub mod login;

@@ -1,7 +1,7 @@
 //! The job that deletes expired rows: unverified registrations, password resets, sessions, unfinished two-factor steps, CLI authorization requests,
-//! rate limit windows, device cookies, networks of sign-ins, and the remains of deleted apps and deployments. Only the size of the database depends on it:
-//! readers of these rows check their times, or the rows that they reference. The job also measures deployments created before sizes were stored, and
-//! moves work that the previous release has left in its own tables.
+//! rate limit windows, idempotency keys, device cookies, networks of sign-ins, and the remains of deleted apps and deployments. Only the size of the
+//! database depends on it: readers of these rows check their times, or the rows that they reference. The job also measures deployments created before
+//! sizes were stored, and moves work that the previous release has left in its own tables.
 //!
 //! The area that owns a kind of row defines when it expires ([`Expiry`]).
 
@@ -19,14 +19,14 @@ use crate::domain::releases::size;
 use crate::domain::second_factors::passkeys::challenge;
 use crate::domain::second_factors::{pending_logins, totp};
 use crate::domain::warnings::networks;
-use crate::domain::{cli_login, limits, password_reset, registration};
+use crate::domain::{cli_login, idempotency, limits, password_reset, registration};
 use crate::infra::db::expiry::Expiry;
 
 /// The time between two rounds.
 const EVERY: Duration = Duration::from_mins(1);
 
 /// The kinds of rows that expire.
-const EXPIRIES: [&Expiry; 10] = [
+const EXPIRIES: [&Expiry; 11] = [
     &registration::repo::EXPIRY,
     &password_reset::repo::EXPIRY,
     &access_keys::repo::EXPIRY,
@@ -35,6 +35,7 @@ const EXPIRIES: [&Expiry; 10] = [
     &challenge::EXPIRY,
     &cli_login::repo::EXPIRY,
     &limits::repo::EXPIRY,
+    &idempotency::repo::EXPIRY,
     &device_cookies::repo::EXPIRY,
     &networks::EXPIRY,
 ];

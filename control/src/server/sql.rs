@@ -8,7 +8,8 @@ use crate::domain::limits::{self, quotas};
 use crate::domain::login;
 use crate::domain::second_factors::passkeys::{self, challenge};
 use crate::domain::second_factors::{factors, pending_logins, recovery, totp};
-use crate::domain::{accounts, audit, cli_login, deployments, outbox, password_reset, registration, releases, snapshot, traces, warnings};
+use crate::domain::{accounts, audit, cli_login, deployments, idempotency, outbox};
+use crate::domain::{password_reset, registration, releases, snapshot, traces, warnings};
 use crate::infra::db::{self, Dialect};
 
 /// The statements, by the file they are in.
@@ -31,6 +32,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("deployments", deployments::repo::SQL),
         ("deployments/snapshots", deployments::snapshots::SQL),
         ("encryption/check", check::SQL),
+        ("idempotency", idempotency::repo::SQL),
         ("limits", limits::repo::SQL),
         ("limits/quotas", quotas::SQL),
         ("login", login::repo::SQL),

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use serde::Serialize;
 use shared::Invalid;
 use shared::hash::PackageHash;
 use shared::rollout::Percent;
@@ -56,6 +57,13 @@ pub struct ReleaseInfo {
     pub rollout: Percent,
 }
 
+impl ReleaseInfo {
+    /// Every member, to tell requests apart.
+    pub(super) fn parts(&self) -> impl Serialize {
+        (self.app_version.text(), self.description.as_ref().map(Description::as_str), self.is_mandatory, self.is_disabled, self.rollout)
+    }
+}
+
 /// The same with every member optional: what an update changes, and what a promotion overrides.
 #[derive(Clone, Debug, Default)]
 pub struct ReleaseInfoInput {
@@ -71,6 +79,14 @@ pub struct ReleaseInfoInput {
     pub rollout: Option<Percent>,
     /// The hash of its contents, according to the sender.
     pub package_hash: Option<PackageHash>,
+}
+
+impl ReleaseInfoInput {
+    /// Every member, to tell requests apart.
+    pub(super) fn parts(&self) -> impl Serialize {
+        let (range, description) = (self.app_version.as_ref().map(Range::text), self.description.as_ref().map(Description::as_str));
+        (range, description, self.is_mandatory, self.is_disabled, self.rollout, &self.package_hash)
+    }
 }
 
 /// A rollout as stored: 100% is `None`.

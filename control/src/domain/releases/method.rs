@@ -1,9 +1,11 @@
 //! How a release was created.
 
+use serde::{Deserialize, Serialize};
+
 use crate::stored_text;
 
 /// How a release was created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReleaseMethod {
     /// By uploading a file.
     Upload,

@@ -3,6 +3,7 @@
 use serde_json::json;
 use shared::ids::ReleaseId;
 use shared::keys::Label;
+use shared::text::nfc;
 use shared::version::Range;
 
 use super::info::{ReleaseInfoInput, stored_rollout};
@@ -16,6 +17,7 @@ use crate::domain::context::Context;
 use crate::domain::deployments::repo::{DeploymentRow, next_label};
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{Error, Result, Thing};
+use crate::domain::idempotency::{Answer, Attempt, IdempotencyKey};
 use crate::infra::db::ReadTx;
 
 /// A promotion request.
@@ -31,14 +33,26 @@ pub struct Promotion {
     pub overrides: ReleaseInfoInput,
 }
 
-/// Promotes a release to another deployment of the app. Errors: 404 if a deployment or the release does not exist; 409 by the rules for releases.
+/// Promotes a release to another deployment of the app. Errors: 404 if a deployment or the release does not exist; 409 by the rules for releases, or if
+/// the key is in use for another request.
 ///
 /// Only the destination is locked. The source's release is read once after that, and its contents never change. If it is updated, disabled or deleted
 /// a moment later, that is the same as if it happened after the promotion.
-pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion: &Promotion) -> Result<ReleaseRow> {
+pub async fn promote(
+    app: &Context,
+    grant: &AppGrant<ManageReleases>,
+    promotion: &Promotion,
+    key: Option<&IdempotencyKey>,
+) -> Result<Answer<ReleaseRow>> {
+    let Promotion { from, to, label, overrides } = promotion;
+    let attempt = Attempt::new(grant.account(), key, &("promotion", grant.app(), nfc(from), nfc(to), label, overrides.parts()))?;
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
+    let earlier = attempt.claim(tx).await?;
     grant.confirm(tx).await?;
+    if let Some(row) = earlier {
+        return Ok(Answer::repeated(row));
+    }
     let destination = next_label(tx, grant.app(), &promotion.to).await?;
     let source = deployments::find(tx, grant.app(), &promotion.from).await?;
     let destination = destination.ok_or(Error::NotFound(Thing::Destination))?;
@@ -47,7 +61,6 @@ pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion:
         return Err(Error::Conflict(Conflict::OwnDeployment));
     }
     let from = find_source(tx, &source, promotion.label).await?;
-    let overrides = &promotion.overrides;
     if overrides.package_hash.as_ref().is_some_and(|hash| *hash != from.package_hash) {
         return Err(Error::Conflict(Conflict::OtherHash(from.label)));
     }
@@ -81,6 +94,7 @@ pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion:
     if !service::add(tx, grant.app(), &destination, &row).await? {
         return Err(Error::Conflict(Conflict::ReleaseDeleted));
     }
+    attempt.complete(tx, &row).await?;
     let details = json!({
         "deployment": &promotion.to,
         "label": format!("v{}", row.label),
@@ -89,7 +103,7 @@ pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion:
     });
     change.commit(Event::new(Action::PromoteRelease, &row.id).of_app(grant.app()).with(details)).await?;
     tracing::info!(deployment.id = destination.id.as_str(), release.label = row.label, "release promoted");
-    Ok(row)
+    Ok(Answer::new(row))
 }
 
 /// Finds the release to promote.

@@ -1,5 +1,6 @@
 //! SQL of releases.
 
+use serde::{Deserialize, Serialize};
 use shared::hash::Sha256Hex;
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::keys::Label;
@@ -79,8 +80,8 @@ pub const SQL: &[&str] = &[
     DIFFS_OF,
 ];
 
-/// A stored release.
-#[derive(Clone, Debug, sqlx::FromRow)]
+/// A stored release. Also stored as JSON, as the answer to a request with an idempotency key: give new members a default there.
+#[derive(Clone, Debug, sqlx::FromRow, Serialize, Deserialize)]
 pub struct ReleaseRow {
     /// Its id.
     pub id: ReleaseId,

@@ -3,6 +3,7 @@
 use serde_json::json;
 use shared::ids::ReleaseId;
 use shared::keys::Label;
+use shared::text::nfc;
 use shared::version::Range;
 
 use super::repo::{self, ReleaseRow};
@@ -14,14 +15,26 @@ use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments::repo::next_label;
 use crate::domain::error::{Error, Result, Thing};
+use crate::domain::idempotency::{Answer, Attempt, IdempotencyKey};
 
 /// Releases the contents of an earlier release again, enabled and for all devices: those of `target`, else of the release before the newest. It may
 /// be on top of an unfinished rollout: that is what it is for. Errors: 404 if the release does not exist; 409 if it is the current one or targets
-/// other binary versions.
-pub async fn roll_back(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, target: Option<Label>) -> Result<ReleaseRow> {
+/// other binary versions, or if the key is in use for another request.
+pub async fn roll_back(
+    app: &Context,
+    grant: &AppGrant<ManageReleases>,
+    deployment: &str,
+    target: Option<Label>,
+    key: Option<&IdempotencyKey>,
+) -> Result<Answer<ReleaseRow>> {
+    let attempt = Attempt::new(grant.account(), key, &("rollback", grant.app(), nfc(deployment), target))?;
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
+    let earlier = attempt.claim(tx).await?;
     grant.confirm(tx).await?;
+    if let Some(row) = earlier {
+        return Ok(Answer::repeated(row));
+    }
     let next = next_label(tx, grant.app(), deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
     grant.confirm(tx).await?;
     let current = repo::newest(tx, &next.id).await?;
@@ -53,10 +66,11 @@ pub async fn roll_back(app: &Context, grant: &AppGrant<ManageReleases>, deployme
     if !service::add(tx, grant.app(), &next, &row).await? {
         return Err(Error::internal("a blob is missing although a release refers to it"));
     }
+    attempt.complete(tx, &row).await?;
     let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "originalLabel": format!("v{}", to.label) });
     change.commit(Event::new(Action::RollBackRelease, &row.id).of_app(grant.app()).with(details)).await?;
     tracing::info!(deployment.id = next.id.as_str(), release.label = row.label, "release rolled back");
-    Ok(row)
+    Ok(Answer::new(row))
 }
 
 const NO_PRIOR: Error = Error::NotFound(Thing::PriorRelease);

@@ -15,6 +15,7 @@ use shared::archive::{self, ArchiveFault, Contents};
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::DeploymentId;
 use shared::package::Manifest;
+use shared::text::nfc;
 use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
 
@@ -27,8 +28,9 @@ use crate::domain::access::grant::ManageReleases;
 use crate::domain::accounts;
 use crate::domain::audit::{Action, Event};
 use crate::domain::context::Context;
-use crate::domain::deployments::service as deployments;
+use crate::domain::deployments::{repo as deployment_rows, service as deployments};
 use crate::domain::error::{Error, Result, Thing};
+use crate::domain::idempotency::{self, Answer, Attempt, IdempotencyKey};
 
 /// Maximum size of the rest of the body, besides the file: boundaries, headers, `packageInfo`.
 const BODY_OVERHEAD: u64 = 1 << 20;
@@ -40,8 +42,10 @@ const MAX_STORES: usize = 5;
 /// An upload that was accepted before its body is read.
 #[derive(Debug)]
 pub struct AcceptedUpload {
-    /// The deployment that the name refers to when the upload starts.
-    deployment: DeploymentId,
+    /// The deployment that the name refers to when the upload starts. `None` if there is none; then the request can only be a repeated one.
+    deployment: Option<DeploymentId>,
+    /// The request's idempotency key.
+    key: Option<IdempotencyKey>,
     /// The largest bundle allowed, in bytes.
     pub limit: u64,
 }
@@ -73,13 +77,31 @@ pub struct Received {
 }
 
 /// Checks whether there is room for an upload, before its body is read. `length` is the body's length, if known. Errors: 404, 409, 413.
-pub async fn accept(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, length: Option<u64>) -> Result<AcceptedUpload> {
+///
+/// An upload whose key is in use is read in any case: it is answered without storing anything, or refused.
+pub async fn accept(
+    app: &Context,
+    grant: &AppGrant<ManageReleases>,
+    deployment: &str,
+    length: Option<u64>,
+    key: Option<IdempotencyKey>,
+) -> Result<AcceptedUpload> {
     let mut tx = app.db.read().await?;
-    let row = deployments::find(&mut tx, grant.app(), deployment).await?;
+    let is_repeated = match &key {
+        Some(key) => idempotency::is_used(&mut tx, grant.account(), key, app.now()).await?,
+        None => false,
+    };
+    let found = deployment_rows::find(&mut tx, grant.app(), deployment).await?.map(|row| row.id);
+    if found.is_none() && !is_repeated {
+        return Err(Error::NotFound(Thing::Deployment));
+    }
     let limit = accounts::repo::max_upload_bytes(&mut tx, grant.namespace()).await?.ok_or(Error::NotFound(Thing::App))?;
-    let accepted = AcceptedUpload { deployment: row.id, limit: u64::try_from(limit).unwrap_or(0) };
+    let accepted = AcceptedUpload { deployment: found, key, limit: u64::try_from(limit).unwrap_or(0) };
     if length.is_some_and(|length| length > accepted.largest_body()) {
         return Err(too_large(accepted.limit));
+    }
+    if is_repeated {
+        return Ok(accepted);
     }
     // Before the body takes any space here. How much of it is the file is only known later, and checked again then; it is at least one byte.
     let min_bytes = length.map_or(1, |length| length.saturating_sub(BODY_OVERHEAD).max(1));
@@ -112,13 +134,11 @@ pub async fn release(
     allowance: UploadAllowance,
     deployment: String,
     received: Received,
-) -> Result<ReleaseRow> {
+) -> Result<Answer<ReleaseRow>> {
     let stored = store_and_commit(&app, &grant, &deployment, received).await;
     // Only now: the file was on disk until here, even if the client disconnected.
     drop(allowance);
-    let (deployment, row) = stored?;
-    tracing::info!(deployment.id = deployment.as_str(), release.label = row.label, release.size = row.size, "release uploaded");
-    Ok(row)
+    stored
 }
 
 /// Checks the file, stores it and creates the release.
@@ -127,12 +147,17 @@ async fn store_and_commit(
     grant: &AppGrant<ManageReleases>,
     deployment: &str,
     received: Received,
-) -> Result<(DeploymentId, ReleaseRow)> {
+) -> Result<Answer<ReleaseRow>> {
     let Received { accepted, bundle: Bundle { file, size, sha256 }, info } = received;
+    let parts = ("upload", grant.app(), nfc(deployment), info.parts(), &sha256);
+    let attempt = Attempt::new(grant.account(), accepted.key.as_ref(), &parts)?;
     // The body may have taken a long time. A caller who lost the right to upload must not cost an inspection; the transaction below checks again.
     {
         let mut tx = app.db.read().await?;
         grant.recheck(&mut tx, app).await?;
+        if let Some(row) = attempt.earlier(&mut tx, app.now()).await? {
+            return Ok(Answer::repeated(row));
+        }
         // Before anything is stored; checked again in the transaction, with what was stored meanwhile.
         app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), size).await?;
     }
@@ -147,6 +172,11 @@ async fn store_and_commit(
     let package = StoredPackage { package_hash: contents.package_hash, blob: sha256, manifest, size };
     {
         let mut tx = app.db.read().await?;
+        // From the same snapshot as the releases: the release of the same request sent twice would be a reason to refuse this one.
+        if let Some(row) = attempt.earlier(&mut tx, app.now()).await? {
+            grant.recheck(&mut tx, app).await?;
+            return Ok(Answer::repeated(row));
+        }
         let row = deployments::find(&mut tx, grant.app(), deployment).await?;
         service::check_release(&repo::ranges(&mut tx, &row.id).await?, &info.app_version, &package.package_hash)?;
     }
@@ -158,27 +188,32 @@ async fn store_and_commit(
                 stored.push(store(app, grant, sha256, file).await?);
             }
             let mut change = grant.begin(app).await?;
+            if let Some(row) = attempt.claim(&mut change).await? {
+                grant.confirm(&mut change).await?;
+                return Ok(Some(Answer::repeated(row)));
+            }
             // The stored bytes already include the bundle.
             app.settings.limits.quotas.check_stored_bytes(&mut change, grant.app(), 0).await?;
             let Some((released_in, row)) = service::create(&mut change, grant, deployment, &info, &package).await? else { return Ok(None) };
             // Deployments renamed during the upload must not get each other's releases.
-            if released_in != accepted.deployment {
+            if accepted.deployment.as_ref() != Some(&released_in) {
                 return Err(Error::NotFound(Thing::Deployment));
             }
+            attempt.complete(&mut change, &row).await?;
             let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "appVersion": row.app_version });
             change.commit(Event::new(Action::UploadRelease, &row.id).of_app(grant.app()).with(details)).await?;
-            Ok(Some((released_in, row)))
+            tracing::info!(deployment.id = released_in.as_str(), release.label = row.label, release.size = row.size, "release uploaded");
+            Ok(Some(Answer::new(row)))
         };
-        match committed.await {
-            Ok(Some(released)) => return Ok(released),
-            Ok(None) => {}
-            Err(error) => {
-                for (sha256, stamp) in &stored {
-                    take_back(app, grant, sha256, *stamp).await;
-                }
-                return Err(error);
+        let Some(ended) = committed.await.transpose() else { continue };
+        // Neither a refused upload nor a repeated one needs what it stored.
+        let is_released = ended.as_ref().is_ok_and(|answer| !answer.is_repeated);
+        if !is_released {
+            for (sha256, stamp) in &stored {
+                take_back(app, grant, sha256, *stamp).await;
             }
         }
+        return ended;
     }
     Err(Error::unavailable("other uploads of the same bytes kept being refused"))
 }

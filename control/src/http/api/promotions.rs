@@ -9,13 +9,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::package_info;
-use super::releases::created;
+use super::releases::{IdempotencyHeader, created};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::error::Result;
 use crate::domain::releases::promotion::{self, Promotion};
 use crate::http::AppState;
-use crate::http::extract::{DeploymentPath, Json};
+use crate::http::extract::{DeploymentPath, Json, MaybeIdempotent};
 
 /// The route of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -30,15 +30,21 @@ pub fn routes() -> OpenApiRouter<AppState> {
     path = "/v1/apps/{app}/deployments/{deployment}/promotions",
     tag = "releases",
     security(("bearer" = ["releases.manage"])),
+    params(IdempotencyHeader),
     request_body = NewPromotion,
     responses(
-        (status = 201, body = ReleaseAnswer),
+        (
+            status = 201,
+            body = ReleaseAnswer,
+            headers(("Idempotent-Replayed" = bool, description = "`true`: an earlier request with this key got this answer, and this one changed nothing"))
+        ),
         (status = 404, description = "The app, deployment, destination or release was not found"),
         (
             status = 409,
             description = "The destination is the source, its newest release is in an unfinished rollout, or its current release for this `appVersion` \
                 has the same contents; the source has no enabled release, or the requested one is disabled; the `packageHash` does not match the \
-                release; the release was deleted at the same time; or the destination has reached its limit of releases, version ranges or size"
+                release; the release was deleted at the same time; the destination has reached its limit of releases, version ranges or \
+                size; or the `Idempotency-Key` was used for another request"
         ),
     )
 )]
@@ -46,11 +52,12 @@ pub async fn promote_release(
     State(app): State<AppState>,
     grant: AppGrant<ManageReleases>,
     DeploymentPath(source): DeploymentPath,
+    MaybeIdempotent(key): MaybeIdempotent,
     Json(new): Json<NewPromotion>,
 ) -> Result<impl IntoResponse> {
     let promotion = read(source, new)?;
-    let row = promotion::promote(&app, &grant, &promotion).await?;
-    created(&app, &grant, &promotion.to, row)
+    let answer = promotion::promote(&app, &grant, &promotion, key.as_ref()).await?;
+    created(&app, &grant, &promotion.to, answer)
 }
 
 fn read(from: String, new: NewPromotion) -> Result<Promotion, FieldErrors> {

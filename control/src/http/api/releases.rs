@@ -10,6 +10,7 @@ use shared::ids::AppId;
 use shared::keys::Label;
 use shared::signature::download_url;
 use shared::wire::check::DownloadUrls;
+use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -17,6 +18,7 @@ use super::package_info;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::error::Result;
+use crate::domain::idempotency::Answer;
 use crate::domain::releases as domain;
 use crate::domain::releases::change::{self, ReleaseChange};
 use crate::domain::releases::repo::ReleaseRow;
@@ -65,17 +67,30 @@ pub(super) fn present_method(method: domain::ReleaseMethod) -> ReleaseMethod {
     }
 }
 
-/// Responds with a new release, which has no diffs yet.
+/// The header by which an operation can be repeated. For the OpenAPI document only: the extractor [`MaybeIdempotent`](crate::http::extract::MaybeIdempotent)
+/// reads it.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "only describes; never constructed")]
+pub(super) struct IdempotencyHeader {
+    /// A name that you choose for this request, such as a random UUID. For 24 hours, the account's same request with the same key creates nothing and gets
+    /// the first answer, with the header `Idempotent-Replayed: true`. A refused request leaves the key free.
+    #[param(rename = "Idempotency-Key", min_length = 1, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$")]
+    key: Option<String>,
+}
+
+/// Responds with a new release, which has no diffs yet. A repeated answer is the first one, with URLs that are signed again.
 pub(super) fn created(
     app: &AppState,
     grant: &AppGrant<ManageReleases>,
     deployment: &str,
-    row: ReleaseRow,
+    answer: Answer<ReleaseRow>,
 ) -> Result<impl IntoResponse + use<>> {
-    let package = present(grant.app(), service::Release { row, diffs: Vec::new() }, &app.download_urls())?;
+    let package = present(grant.app(), service::Release { row: answer.value, diffs: Vec::new() }, &app.download_urls())?;
     let (app_name, deployment_name) = (encode_segment(grant.called()), encode_segment(deployment));
     let location = format!("/v1/apps/{app_name}/deployments/{deployment_name}/releases/{}", package.label);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(ReleaseAnswer { package })))
+    let replayed = answer.is_repeated.then_some([("idempotent-replayed", "true")]);
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], replayed, Json(ReleaseAnswer { package })))
 }
 
 /// Get a release.

@@ -15,15 +15,16 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
 use super::package_info;
-use super::releases::created;
+use super::releases::{IdempotencyHeader, created};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::error::{Error, Result};
+use crate::domain::idempotency::IdempotencyKey;
 use crate::domain::releases::UploadAllowance;
 use crate::domain::releases::upload::{self, Received, too_large};
 use crate::http::AppState;
-use crate::http::extract::DeploymentPath;
 use crate::http::extract::meter::{self, Meter};
+use crate::http::extract::{DeploymentPath, MaybeIdempotent};
 
 /// The largest `packageInfo`, in bytes. Fits a description of 10,000 UTF-16 units, all escaped, and the other members.
 const MAX_INFO: usize = 128 << 10;
@@ -54,13 +55,19 @@ pub fn routes() -> OpenApiRouter<AppState> {
     path = "/v1/apps/{app}/deployments/{deployment}/releases",
     tag = "releases",
     security(("bearer" = ["releases.manage"])),
+    params(IdempotencyHeader),
     request_body(content = ReleaseUpload, content_type = "multipart/form-data"),
     responses(
-        (status = 201, body = ReleaseAnswer),
+        (
+            status = 201,
+            body = ReleaseAnswer,
+            headers(("Idempotent-Replayed" = bool, description = "`true`: an earlier request with this key got this answer, and this one changed nothing"))
+        ),
         (
             status = 409,
             description = "The newest release is in an unfinished rollout, or the current release for this `appVersion` has the same contents; or the \
-                deployment has reached its limit of releases, version ranges or size, or its owner the storage quota"
+                deployment has reached its limit of releases, version ranges or size, or its owner the storage quota; or the \
+                `Idempotency-Key` was used for another request"
         ),
     )
 )]
@@ -69,19 +76,26 @@ pub async fn create_release(
     grant: AppGrant<ManageReleases>,
     allowance: UploadAllowance,
     DeploymentPath(deployment): DeploymentPath,
+    MaybeIdempotent(key): MaybeIdempotent,
     request: Request,
 ) -> Result<impl IntoResponse> {
-    let received = receive(&app, &grant, &deployment, request).await?;
+    let received = receive(&app, &grant, &deployment, key, request).await?;
     let release = upload::release(Arc::clone(&app.context), grant.clone(), allowance, deployment.clone(), received);
     // All or nothing, even if the client disconnects now.
-    let row = app.work.run(release).await?;
-    created(&app, &grant, &deployment, row)
+    let answer = app.work.run(release).await?;
+    created(&app, &grant, &deployment, answer)
 }
 
 /// Reads the multipart body, unless its headers already show that it is too large.
-async fn receive(app: &AppState, grant: &AppGrant<ManageReleases>, deployment: &str, request: Request) -> Result<Received> {
+async fn receive(
+    app: &AppState,
+    grant: &AppGrant<ManageReleases>,
+    deployment: &str,
+    key: Option<IdempotencyKey>,
+    request: Request,
+) -> Result<Received> {
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    let accepted = upload::accept(app, grant, deployment, length).await?;
+    let accepted = upload::accept(app, grant, deployment, length, key).await?;
     let limit = accepted.limit;
     // An empty body is not a wrong media type: it lacks both parts.
     if request.body().is_end_stream() {

@@ -1,8 +1,9 @@
-//! Extractors: bodies, paths, callers with their permissions, and calls from the edge. Their refusals use the error envelope.
+//! Extractors: bodies, paths, headers, callers with their permissions, and calls from the edge. Their refusals use the error envelope.
 //!
 //! [`crate::domain::access`] decides who the caller is and what they may do. Start reading at [`callers`] and [`json`].
 
 pub mod callers;
+pub mod idempotency;
 pub mod internal_call;
 pub mod internal_slots;
 pub mod json;
@@ -10,6 +11,7 @@ pub mod meter;
 pub mod path;
 pub mod query;
 
+pub use idempotency::MaybeIdempotent;
 pub use internal_call::{InternalCall, internal};
 pub use internal_slots::InternalSlots;
 pub use json::{Json, check_type, read_body};

@@ -2,6 +2,7 @@
 
 mod concurrent_uploads;
 mod deployment_replaced_during_upload;
+mod idempotency;
 mod listing;
 mod upload;
 mod upload_faults;
