@@ -136,7 +136,7 @@ async fn add(context: &Context, app: Option<&str>, email: &str, role: RoleOption
     let added = client.post::<CollaboratorAnswer>(&path(["v1", "apps", app, "collaborators", email]), &body).await;
     let added = advice::conflict(managed(added), || format!("`updraft collaborator edit {email} --role ROLE --app {app}` changes a role."));
     let answer = nearest::app(&client, app, no_account(added, email)).await?;
-    context.done(&format!("{email} is a {} of {app} now, and gets a mail.", name(answer.value.collaborator.permission)));
+    context.done(&format!("{email} is a {} of {app} now, and gets an email.", name(answer.value.collaborator.permission)));
     context.show(&answer.json, || {});
     Ok(())
 }

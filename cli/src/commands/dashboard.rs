@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::terminal;
 
-/// The page for keys to paste into older CLIs. Its redirect is the one answer that says where the dashboard is.
+/// The page with an access key for older CLIs. Its redirect is the one answer that says where the dashboard is.
 const KEY_PAGE: &str = "/cli/key";
 
 /// The dashboard's address, without a trailing slash. It can be on another host than the API.

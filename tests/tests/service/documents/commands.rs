@@ -16,8 +16,8 @@ use crate::documents::shell::{Shell, UNKNOWN};
 const LANGUAGES: [&str; 12] = ["sh", "bash", "console", "json", "toml", "yaml", "rust", "xml", "ini", "nginx", "mermaid", "text"];
 
 /// Programs that a reader has, and what every shell has.
-const TOOLS: [&str; 16] =
-    [".", "cat", "cd", "curl", "echo", "export", "git", "grep", "openssl", "sed", "set", "sleep", "socat", "ssh", "tee", "umask"];
+const TOOLS: [&str; 17] =
+    [".", "cat", "cd", "curl", "echo", "export", "git", "grep", "jq", "openssl", "sed", "set", "sleep", "socat", "ssh", "tee", "umask"];
 
 /// What the examples upload without creating it: the reader's own.
 const OF_THE_READER: [&str; 1] = ["bundle.zip"];
@@ -124,6 +124,7 @@ impl Known {
             let mut value = || words.next().map_or("", String::as_str);
             match word.as_str() {
                 "run" | "build" | "nextest" | "tree" | "test" | "check" | "clippy" | "doc" => {}
+                "install" => return Ok(()),
                 "-p" | "--package" => drop(self.package(value())?),
                 "--bin" => program = Some(self.program(value())?),
                 "--features" => {
