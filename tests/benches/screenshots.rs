@@ -1,4 +1,5 @@
-//! Screenshots of the dashboard's pages: on a desktop in light mode, some in dark mode, and on a phone. Run by `cargo xtask screenshots`.
+//! Screenshots of the dashboard's pages: on a desktop in light mode, some in dark mode, and on a phone. Run by `cargo xtask screenshots`,
+//! which also writes the screens of the CLI into `docs/cli.md`.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed screenshot panics")]
 
@@ -7,6 +8,7 @@ use std::fs;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
+use tests::screens;
 use tests::tour::{self, Words};
 use tests::{InputMethod, TestApp, Visit};
 use xtask::paths;
@@ -67,6 +69,10 @@ async fn main() {
         .await;
     }
     println!("the pictures are in {}", folder.display());
+    let page = paths::root().join("docs/cli.md");
+    let text = fs::read_to_string(&page).unwrap();
+    fs::write(&page, screens::place(&text, &screens::take().await)).unwrap();
+    println!("the screens are in {}", page.display());
 }
 
 /// The whole page, including what requires scrolling; with a dialog, only the visible part.

@@ -1,17 +1,20 @@
 //! The program `updraft` built with these tests, run as a user would: in a folder, with a home of its own, with or without a terminal.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use serde_json::Value;
+use reqwest::Method;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
+use crate::Client;
 use crate::program::{Ended, built};
-use crate::wait::patience;
+use crate::wait::{patience, until};
 
 /// A user of the CLI: a home folder, a working folder and an environment.
 #[derive(Debug)]
@@ -115,6 +118,45 @@ impl Cli {
 impl Default for Cli {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// A stand-in for the desktop's browser, for `UPDRAFT_BROWSER`: it writes the address for the test.
+#[derive(Clone, Debug)]
+pub struct Browser {
+    /// The program.
+    pub program: PathBuf,
+    opened: PathBuf,
+}
+
+impl Browser {
+    /// In the home of this user.
+    pub fn of(cli: &Cli) -> Self {
+        Self::within(cli.home())
+    }
+
+    /// In this folder.
+    pub fn within(folder: &Path) -> Self {
+        let (program, opened) = (folder.join("browser"), folder.join("opened"));
+        let text = format!("#!/bin/sh\nprintf '%s' \"$1\" > '{0}.new' && mv '{0}.new' '{0}'\n", opened.display());
+        std::fs::write(&program, text).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Self { program, opened }
+    }
+
+    /// Waits for the address that the CLI opens.
+    pub async fn opened(&self) -> String {
+        until("the CLI opens the browser", async || std::fs::read_to_string(&self.opened).ok()).await
+    }
+
+    /// Does what a person does on the page that the CLI opens, over HTTP: signs in, approves, and returns to the CLI.
+    pub async fn approve(&self, client: &Client, email: &str, password: &str) {
+        let address = self.opened().await;
+        let id = address.rsplit('/').next().unwrap();
+        let login = client.post("/v1/auth/login", json!({ "email": email, "password": password })).await.assert(200);
+        let session = client.with_token(Some(login["accessKey"].as_str().unwrap().to_owned()));
+        let approved = session.send(session.request(Method::POST, &format!("/v1/cli/authorizations/{id}/approve"))).await.assert(200);
+        client.at(approved["redirectUri"].as_str().unwrap()).get("").await.assert_status(200);
     }
 }
 

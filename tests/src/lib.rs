@@ -42,6 +42,7 @@ mod refusals;
 pub mod relay;
 pub mod remote_listener;
 pub mod reports;
+pub mod screens;
 pub mod second_factors;
 pub mod self_hosted;
 pub mod smtp;

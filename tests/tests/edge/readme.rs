@@ -4,9 +4,8 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use serde_json::json;
 use tempfile::TempDir;
-use tests::Client;
+use tests::cli::Browser;
 use tests::edge::EdgeApp;
 use tests::output::Output;
 use tests::wait::eventually;
@@ -30,20 +29,12 @@ shift 5
 exec "$(dirname "$0")/../target/debug/updraft-control" "$@"
 "#;
 
-/// A stand-in for the browser: the test reads the address and approves.
-const BROWSER: &str = "#!/bin/sh\nprintf '%s\\n' \"$1\" > \"$HOME/opened.new\" && mv \"$HOME/opened.new\" \"$HOME/opened\"\n";
-
 /// The `sh` blocks of a section, in order.
 fn blocks(file: &str, heading: &str) -> Vec<String> {
     let text = fs::read_to_string(paths::root().join(file)).unwrap();
     let (_, rest) = text.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("{file} has no section {heading}"));
     let section = rest.split("\n## ").next().unwrap();
     section.split("\n```sh\n").skip(1).map(|block| block.split_once("\n```\n").unwrap().0.to_owned()).collect()
-}
-
-fn write_program(path: &Path, text: &str) {
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// The initial working folder: with the data folder of the test's server as `data`, both programs in `target/debug`, and the stand-ins in `bin`.
@@ -55,18 +46,10 @@ fn place(data: &Path) -> TempDir {
         symlink(program, folder.path().join("target/debug").join(name)).unwrap();
     }
     fs::create_dir(folder.path().join("bin")).unwrap();
-    write_program(&folder.path().join("bin/cargo"), CARGO);
-    write_program(&folder.path().join("bin/browser"), BROWSER);
+    let cargo = folder.path().join("bin/cargo");
+    fs::write(&cargo, CARGO).unwrap();
+    fs::set_permissions(cargo, fs::Permissions::from_mode(0o755)).unwrap();
     folder
-}
-
-/// Does in place of a person what the page behind the address asks for: sign in, approve, and follow the redirect to the CLI.
-async fn approve(client: &Client, address: &str) {
-    let id = address.rsplit('/').next().unwrap();
-    let login = client.post("/v1/auth/login", json!({ "email": EMAIL, "password": PASSWORD })).await.assert(200);
-    let session = client.with_token(Some(login["accessKey"].as_str().unwrap().to_owned()));
-    let approved = session.post(&format!("/v1/cli/authorizations/{id}/approve"), json!({})).await.assert(200);
-    client.at(approved["redirectUri"].as_str().unwrap()).get("").await.assert_status(200);
 }
 
 /// Runs a section; returns its blocks, each with its output.
@@ -83,7 +66,8 @@ async fn walk(file: &str, heading: &str) -> Vec<(String, String)> {
     // Bash ignores errors by default.
     command.args(["-euo", "pipefail", "-c", &script]).current_dir(folder.path()).env_clear();
     command.envs(app.control.settings()).env_remove("UPDRAFT_DATA_DIR").env("HOME", folder.path());
-    command.env("UPDRAFT_BROWSER", folder.path().join("bin/browser"));
+    let browser = Browser::within(folder.path());
+    command.env("UPDRAFT_BROWSER", &browser.program).env("UPDRAFT_CREDENTIAL_STORE", "file");
     let path = std::env::var_os("PATH").unwrap();
     let first = std::iter::once(folder.path().join("bin"));
     command.env("PATH", std::env::join_paths(first.chain(std::env::split_paths(&path))).unwrap());
@@ -91,11 +75,11 @@ async fn walk(file: &str, heading: &str) -> Vec<(String, String)> {
     let lines = output.clone();
     let mut walk = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
 
-    let opened = folder.path().join("opened");
+    let (signs_in, mut is_approved) = (script.contains("updraft login"), false);
     let printed = eventually("the end of the section", async || {
-        if let Ok(address) = fs::read_to_string(&opened) {
-            fs::remove_file(&opened).unwrap();
-            approve(&app.anonymous(), address.trim()).await;
+        if signs_in && !is_approved {
+            browser.approve(&app.anonymous(), EMAIL, PASSWORD).await;
+            is_approved = true;
         }
         let printed = output.lines().join("\n");
         // The status comes first: after it, only buffered output can follow.

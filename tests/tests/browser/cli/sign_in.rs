@@ -3,22 +3,17 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use tests::{Cli, InputMethod, TestApp, Visit, wait};
+use tests::cli::Browser;
+use tests::{Cli, InputMethod, TestApp, Visit};
 
 use super::open;
 
-/// A stand-in for the desktop's browser: writes the address for the test, which opens it in the real one.
-fn with_browser(cli: Cli) -> Cli {
-    let program = cli.home().join("browser");
-    fs::write(&program, "#!/bin/sh\nprintf '%s' \"$1\" > \"$HOME/opened.new\" && mv \"$HOME/opened.new\" \"$HOME/opened\"\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let program = program.display().to_string();
-    cli.with("UPDRAFT_BROWSER", &program).with("UPDRAFT_CREDENTIAL_STORE", "file")
-}
-
-async fn opened(cli: &Cli) -> String {
-    let file = cli.home().join("opened");
-    wait::until("the CLI opens the browser", async || fs::read_to_string(&file).ok()).await
+/// A user with the stand-in browser; the test opens its address in the real one.
+fn with_browser() -> (Cli, Browser) {
+    let cli = Cli::new().with("UPDRAFT_CREDENTIAL_STORE", "file");
+    let browser = Browser::of(&cli);
+    let program = browser.program.display().to_string();
+    (cli.with("UPDRAFT_BROWSER", &program), browser)
 }
 
 /// Opens a page in the browser, and signs in where it asks for that.
@@ -33,10 +28,10 @@ async fn a_sign_in_through_the_browser() {
     let app = TestApp::spawn_for_browsers().await;
     app.sign_up("ada").await;
     let visit = Visit::start(&app, InputMethod::Mouse).await;
-    let cli = with_browser(Cli::new());
+    let (cli, browser) = with_browser();
     let terminal = open(&cli, 100).await;
     terminal.enter(&format!("updraft login --server {}", visit.address("")));
-    arrive(&visit, &opened(&cli).await, "Authorize Updraft CLI?").await;
+    arrive(&visit, &browser.opened().await, "Authorize Updraft CLI?").await;
     visit.press("Approve").await;
     visit.sees("You are signed in").await;
     let screen = terminal.wait_for("the CLI is signed in", |screen| screen.contains("Signed in")).await;
@@ -60,10 +55,10 @@ async fn a_request_that_is_denied() {
     let app = TestApp::spawn_for_browsers().await;
     app.sign_up("ada").await;
     let visit = Visit::start(&app, InputMethod::Mouse).await;
-    let cli = with_browser(Cli::new());
+    let (cli, browser) = with_browser();
     let terminal = open(&cli, 100).await;
     terminal.enter(&format!("updraft login --server {}; echo \"code $?\"", visit.address("")));
-    arrive(&visit, &opened(&cli).await, "Authorize Updraft CLI?").await;
+    arrive(&visit, &browser.opened().await, "Authorize Updraft CLI?").await;
     visit.press("Deny").await;
     let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 1")).await;
     assert!(screen.contains("denied"), "{screen}");
@@ -97,10 +92,10 @@ async fn a_sign_in_by_a_code() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_while_waiting_for_the_browser() {
     let app = TestApp::spawn_for_browsers().await;
-    let cli = with_browser(Cli::new());
+    let (cli, browser) = with_browser();
     let terminal = open(&cli, 100).await;
     terminal.enter(&format!("updraft login --server {}; echo \"code $?\"", app.base));
-    opened(&cli).await;
+    browser.opened().await;
     terminal.press("C-c");
     terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
     terminal.assert_restored().await;
