@@ -28,7 +28,9 @@ pub(super) fn error(client: &Client, path: &str, answer: &RawAnswer) -> Error {
         StatusCode::UNAUTHORIZED => (Kind::NotSignedIn, sign_in_again(client)),
         StatusCode::FORBIDDEN => (Kind::Failed, forbidden(client, code.as_deref(), &envelope.error)),
         StatusCode::NOT_FOUND => (Kind::NotFound, not_found(path)),
-        StatusCode::CONFLICT => (Kind::Conflict, String::new()),
+        StatusCode::CONFLICT => {
+            (Kind::Conflict, "Look at what the server has, then change the command. --help shows what it accepts.".to_owned())
+        }
         StatusCode::PAYLOAD_TOO_LARGE => (Kind::Failed, "Make it smaller, or ask your administrator for a higher limit.".to_owned()),
         StatusCode::TOO_MANY_REQUESTS => (Kind::Failed, "Wait a while, then try again.".to_owned()),
         status if status.is_server_error() => {

@@ -6,7 +6,7 @@ use shared::api::Field;
 use shared::api::apps::{App, AppAnswer, AppPatch, AppsAnswer, NewApp, Role};
 use shared::api::audit::AuditAnswer;
 
-use super::nearest;
+use super::{advice, nearest};
 use crate::arguments::AppOption;
 use crate::client::path;
 use crate::context::Context;
@@ -107,7 +107,8 @@ async fn show(context: &Context, app: Option<&str>) -> Result<()> {
 async fn create(context: &Context, name: String, no_deployments: bool) -> Result<()> {
     let client = context.client()?;
     let body = NewApp { name: Field::from(name), manually_provision_deployments: Field::from(no_deployments) };
-    let answer = client.post::<AppAnswer>("/v1/apps", &body).await?;
+    let created = client.post::<AppAnswer>("/v1/apps", &body).await;
+    let answer = advice::conflict(created, || "Choose another name. `updraft app list` shows your apps.".to_owned())?;
     context.done(&format!("Created the app {}.", answer.value.app.name));
     context.show(&answer.json, || print(&answer.value.app));
     Ok(())
@@ -116,7 +117,9 @@ async fn create(context: &Context, name: String, no_deployments: bool) -> Result
 async fn rename(context: &Context, app: &str, new_name: String) -> Result<()> {
     let client = context.client()?;
     let body = AppPatch { name: Field::from(new_name) };
-    let answer = nearest::app(&client, app, client.patch::<AppAnswer>(&path(["v1", "apps", app]), &body).await).await?;
+    let renamed = client.patch::<AppAnswer>(&path(["v1", "apps", app]), &body).await;
+    let renamed = advice::conflict(renamed, || "Choose another name. `updraft app list` shows your apps.".to_owned());
+    let answer = nearest::app(&client, app, renamed).await?;
     if let Some(answer) = answer {
         context.done(&format!("Renamed {app} to {}.", answer.value.app.name));
         context.show(&answer.json, || {});

@@ -65,8 +65,7 @@ impl Table {
     }
 
     fn separated(&self) -> String {
-        let plain = |cell: &String| console::strip_ansi_codes(cell).replace(['\t', '\n', '\r'], " ");
-        self.rows.iter().map(|row| row.iter().map(plain).collect::<Vec<_>>().join("\t") + "\n").collect()
+        self.rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect::<Vec<_>>().join("\t") + "\n").collect()
     }
 
     fn drawn(&self, width: u16) -> String {
@@ -120,12 +119,17 @@ impl Details {
                 if terminal::is_output() {
                     format!("{}  {}\n", style.dim(&format!("{:<width$}", format!("{name}:"))), printable(value))
                 } else {
-                    format!("{name}:\t{}\n", console::strip_ansi_codes(value).replace(['\t', '\n', '\r'], " "))
+                    format!("{name}:\t{}\n", plain(value))
                 }
             })
             .collect();
         terminal::print(&text);
     }
+}
+
+/// A value for a program: one line, without tabs, colors and other control characters.
+fn plain(text: &str) -> String {
+    console::strip_ansi_codes(text).chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
 /// Text from the server without control characters, so that nobody's release notes can move the cursor or clear the screen. Our own colors stay.

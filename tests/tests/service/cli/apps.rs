@@ -44,8 +44,9 @@ async fn a_taken_name_is_a_conflict() {
     let app = TestApp::spawn().await;
     let cli = Cli::with_token(&app.base, app.sign_up("ada").await.token());
     cli.expect(0, &["app", "create", "demo"]).await;
-    let (what, _) = cli.run(&["app", "create", "demo"]).await.error(5);
+    let (what, next) = cli.run(&["app", "create", "demo"]).await.error(5);
     assert!(what.contains("demo"), "{what}");
+    assert!(next.contains("another name"), "{next}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

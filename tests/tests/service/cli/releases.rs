@@ -209,7 +209,7 @@ async fn an_unfinished_rollout_says_which_command_finishes_it() {
     place.cli.expect(0, &["rollout", "set", "100"]).await;
     place.cli.expect(0, &["release", "create", "CodePush", "-t", "^1.0.0"]).await;
     let (what, _) = place.cli.run(&["release", "create", "CodePush", "-t", "^1.0.0"]).await.error(5);
-    assert!(what.contains("same"), "{what}");
+    assert!(what.contains("identical"), "{what}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -87,8 +87,8 @@ async fn every_command_prints_what_the_api_promises() {
     checked.prints(&["collaborator", "remove", "bob@example.com", "--yes"]).await;
 
     checked.is(&["access-key", "list"], "get", "/v1/access-keys", 200).await;
-    checked.is(&["access-key", "show", "test"], "get", "/v1/access-keys/{name}", 200).await;
-    checked.is(&["access-key", "rename", "test", "old"], "patch", "/v1/access-keys/{name}", 200).await;
+    checked.is(&["access-key", "show", "test"], "get", "/v1/access-keys/{key}", 200).await;
+    checked.is(&["access-key", "rename", "test", "old"], "patch", "/v1/access-keys/{key}", 200).await;
     checked.prints(&["access-key", "delete", "old", "--yes"]).await;
     checked.is(&["api-key", "list"], "get", "/v1/api-keys", 200).await;
     checked.is(&["device", "list"], "get", "/v1/cli/devices", 200).await;

@@ -37,7 +37,7 @@ async fn two_servers_are_used_side_by_side() {
     assert!(listed.out.contains(&first.base) && listed.out.contains(&second.base), "{}", listed.out);
     cli.expect(0, &["server", "remove", "two", "--yes"]).await;
     assert!(!cli.expect(0, &["server", "list"]).await.out.contains(&second.base));
-    cli.run(&["server", "use", "two"]).await.error(2);
+    cli.run(&["server", "use", "two"]).await.error(4);
     cli.run(&["app", "list", "--server", &second.base]).await.error(3);
 }
 

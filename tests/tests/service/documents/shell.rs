@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) const UNKNOWN: char = '\u{fffc}';
 
 /// What every shell has set.
-const SET: [&str; 2] = ["HOME", "PATH"];
+const SET: [&str; 3] = ["HOME", "PATH", "PWD"];
 
 /// Words that a command follows.
 const KEYWORDS: [&str; 8] = ["until", "while", "if", "then", "do", "else", "!", "{"];
