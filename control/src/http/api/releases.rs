@@ -73,9 +73,8 @@ pub(super) fn present_method(method: domain::ReleaseMethod) -> ReleaseMethod {
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "only describes; never constructed")]
 pub(super) struct IdempotencyHeader {
-    /// A name that you choose for this request, such as a random UUID. For 24 hours, the account's same request with the same key creates nothing and gets
-    /// the first answer, with the header `Idempotent-Replayed: true`. A refused request leaves the key free.
-    #[param(rename = "Idempotency-Key", min_length = 1, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$")]
+    /// A key of your choice, such as a UUID. For 24 hours, the same request with it gets the first answer again and creates nothing
+    #[param(rename = "Idempotency-Key", value_type = String, required = false, min_length = 1, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$")]
     key: Option<String>,
 }
 

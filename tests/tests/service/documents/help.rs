@@ -91,7 +91,7 @@ impl Help {
             }
         }
         let said = format!("{} {name}", self.program);
-        if is_whole && usage.needs_subcommand && !given.contains("--help") {
+        if is_whole && usage.needs_subcommand && !given.contains("--help") && !given.contains("--version") {
             return Err(format!("{said} needs a command"));
         }
         match usage.required.iter().find(|flag| is_whole && !given.contains(flag.as_str())) {
