@@ -1,12 +1,14 @@
 //! Packs files into an archive: hashed and compressed on all cores, written in the order of their names.
 //!
 //! A worker makes an archive of each single file, in memory if it is small; the main thread puts these together without compressing again. So the bytes
-//! do not depend on the number of cores, each file is read once, and memory is bounded: by [`WINDOW`] times [`IN_MEMORY`].
+//! do not depend on the number of cores, each file is read once, and memory is bounded: by [`WINDOW`] times [`IN_MEMORY`]. The workers get the stores of
+//! their archives from the main thread and return them with nothing else that is on the heap: otherwise what waits to be written would fragment the heap
+//! between the compressors, and memory would grow with the package.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::num::NonZero;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Mutex, PoisonError};
 
 use indicatif::ProgressBar;
@@ -14,7 +16,6 @@ use sha2::{Digest, Sha256};
 use shared::hash::Sha256Hex;
 use shared::package::Manifest;
 use tempfile::SpooledTempFile;
-use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, System, ZipArchive, ZipWriter};
 
@@ -22,17 +23,20 @@ use super::walk::Found;
 use super::{Kind, Package, PackagedFile, changed, unreadable};
 use crate::error::{Error, Result};
 
-/// How many files can be packed or wait to be written at once. Few: what waits fragments the heap between the compressors.
-const WINDOW: usize = 16;
+/// How many files can be packed or wait to be written at once.
+const WINDOW: usize = 64;
 /// The largest compressed file that is kept in memory. Larger ones go to a temporary file.
 const IN_MEMORY: usize = 256 << 10;
 /// The bytes that are read at once.
 const BUFFER: usize = 128 << 10;
 
-/// A packed file: an archive with one entry.
+/// A file to pack: its index, and an empty store for its archive.
+type Job = (usize, SpooledTempFile);
+
+/// A packed file: an archive with one entry, and the hash of its contents.
 struct Packed {
-    archive: ZipArchive<SpooledTempFile>,
-    hash: Sha256Hex,
+    store: SpooledTempFile,
+    hash: [u8; 32],
 }
 
 /// What a worker sends back: the file's index, and the result.
@@ -43,8 +47,8 @@ pub(super) fn pack(files: &[Found], progress: &ProgressBar) -> Result<Package> {
     let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
     let output = tempfile::tempfile().map_err(|error| unwritable(&error))?;
     let mut writer = ZipWriter::new(BufWriter::with_capacity(BUFFER, output));
-    let (jobs, taken) = mpsc::channel::<usize>();
-    let (answer, answers) = mpsc::channel::<Answer>();
+    let (jobs, taken) = mpsc::sync_channel::<Job>(WINDOW);
+    let (answer, answers) = mpsc::sync_channel::<Answer>(WINDOW);
     let taken = Mutex::new(taken);
     let hashes = std::thread::scope(|scope| {
         for _ in 0..workers.min(files.len()) {
@@ -53,8 +57,8 @@ pub(super) fn pack(files: &[Found], progress: &ProgressBar) -> Result<Package> {
         }
         drop(answer);
         let merged = merge(files.len(), &jobs, &answers, &mut writer);
-        // Without it, the workers stop.
-        drop(jobs);
+        // Without them, the workers stop, also after a failure.
+        drop((jobs, answers));
         merged
     })?;
     let output = writer.finish().map_err(|error| unwritable(&error.into()))?;
@@ -72,7 +76,7 @@ pub(super) fn pack(files: &[Found], progress: &ProgressBar) -> Result<Package> {
 /// Hands out the files' indexes, at most [`WINDOW`] at once, and appends what comes back, in order. Returns the hashes.
 fn merge(
     count: usize,
-    jobs: &Sender<usize>,
+    jobs: &SyncSender<Job>,
     answers: &Receiver<Answer>,
     writer: &mut ZipWriter<BufWriter<File>>,
 ) -> Result<Vec<Sha256Hex>> {
@@ -81,39 +85,50 @@ fn merge(
     let mut indexes = 0..count;
     for index in indexes.by_ref().take(WINDOW) {
         // Fails only if all workers are gone; then there is no answer either.
-        let _ = jobs.send(index);
+        let _ = jobs.send((index, SpooledTempFile::new(IN_MEMORY)));
     }
     while hashes.len() < count {
         let Ok((index, packed)) = answers.recv() else {
             return Err(Error::failed("a thread that packed files stopped", "Run the command again."));
         };
         waiting.insert(index, packed?);
-        while let Some(packed) = waiting.remove(&hashes.len()) {
-            writer.merge_archive(packed.archive).map_err(|error| unwritable(&error.into()))?;
-            hashes.push(packed.hash);
+        while let Some(Packed { mut store, hash }) = waiting.remove(&hashes.len()) {
+            append(writer, &mut store).map_err(|error| unwritable(&error))?;
+            hashes.push(Sha256Hex::from_digest(hash));
             if let Some(index) = indexes.next() {
-                let _ = jobs.send(index);
+                let _ = jobs.send((index, store));
             }
         }
     }
     Ok(hashes)
 }
 
+/// Appends an archive, and empties its store. One on disk is replaced by one in memory.
+fn append(writer: &mut ZipWriter<BufWriter<File>>, store: &mut SpooledTempFile) -> io::Result<()> {
+    writer.merge_archive(ZipArchive::new(&mut *store)?)?;
+    if store.is_rolled() {
+        *store = SpooledTempFile::new(IN_MEMORY);
+        return Ok(());
+    }
+    store.rewind()?;
+    store.set_len(0)
+}
+
 /// Packs one file after the other until there are no more.
-fn work(files: &[Found], jobs: &Mutex<Receiver<usize>>, answers: &Sender<Answer>, progress: &ProgressBar) {
+fn work(files: &[Found], jobs: &Mutex<Receiver<Job>>, answers: &SyncSender<Answer>, progress: &ProgressBar) {
     let mut buffer = vec![0; BUFFER];
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Some((index, file)) = job.ok().and_then(|index| Some((index, files.get(index)?))) else { return };
-        if answers.send((index, pack_file(file, &mut buffer, progress))).is_err() {
+        let Some((index, store, file)) = job.ok().and_then(|(index, store)| Some((index, store, files.get(index)?))) else { return };
+        if answers.send((index, pack_file(file, store, &mut buffer, progress))).is_err() {
             return;
         }
     }
 }
 
-fn pack_file(file: &Found, buffer: &mut [u8], progress: &ProgressBar) -> Result<Packed> {
+fn pack_file(file: &Found, store: SpooledTempFile, buffer: &mut [u8], progress: &ProgressBar) -> Result<Packed> {
     let mut source = File::open(&file.path).map_err(|error| unreadable(&file.path, &error))?;
-    let mut writer = ZipWriter::new(SpooledTempFile::new(IN_MEMORY));
+    let mut writer = ZipWriter::new(store);
     // The same on every system, at every time, for every user.
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
@@ -140,8 +155,8 @@ fn pack_file(file: &Found, buffer: &mut [u8], progress: &ProgressBar) -> Result<
     if length != file.length || after.len() != file.length || after.modified().ok() != file.modified {
         return Err(changed(&file.path));
     }
-    let archive = writer.finish_into_readable().map_err(|error: ZipError| unwritable(&error.into()))?;
-    Ok(Packed { archive, hash: Sha256Hex::from_digest(hash.finalize().into()) })
+    let store = writer.finish().map_err(|error| unwritable(&error.into()))?;
+    Ok(Packed { store, hash: hash.finalize().into() })
 }
 
 fn unwritable(error: &io::Error) -> Error {
