@@ -1,7 +1,5 @@
 //! The program starts. That it does what it should is tested against a real server, in the package `tests`.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::process::Command;
 
 #[test]

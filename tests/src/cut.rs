@@ -64,7 +64,7 @@ impl BrokenNetwork {
     async fn pass(&self, client: TcpStream) -> std::io::Result<()> {
         let server = TcpStream::connect(self.target.get().expect("the target is known")).await?;
         let ((mut from_client, mut to_client), (mut from_server, mut to_server)) = (client.into_split(), server.into_split());
-        let (mut request, mut answer) = ([0; 16 << 10], [0; 16 << 10]);
+        let (mut request, mut answer) = (vec![0; 16 << 10], vec![0; 16 << 10]);
         let mut cut: Option<Cut> = None;
         let mut sent = 0;
         loop {

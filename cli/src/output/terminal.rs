@@ -100,7 +100,7 @@ pub(crate) fn print(text: &str) {
     print_bytes(text.as_bytes());
 }
 
-/// Prints bytes to standard output, as [`print`] does.
+/// Prints bytes to standard output, as [`print()`] does.
 pub(crate) fn print_bytes(bytes: &[u8]) {
     let mut out = io::stdout();
     let _ = out.write_all(bytes).and_then(|()| out.flush());

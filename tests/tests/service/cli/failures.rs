@@ -10,8 +10,11 @@ use serde_json::json;
 use tests::{Cli, TestApp};
 use tokio::net::TcpListener;
 
+/// A scripted answer: status, headers and body.
+type Scripted = (u16, &'static [(&'static str, &'static str)], String);
+
 /// A server that answers the n-th request with the n-th answer, and the last one from then on.
-async fn scripted(answers: Vec<(u16, &'static [(&'static str, &'static str)], String)>) -> (String, Arc<AtomicUsize>) {
+async fn scripted(answers: Vec<Scripted>) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     let count = Arc::new(AtomicUsize::new(0));

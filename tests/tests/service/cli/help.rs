@@ -10,7 +10,7 @@ async fn help() {
         words.push("--help");
         let printed = cli.expect(0, &words).await;
         assert_eq!(printed.err, "");
-        text += &format!("# {}\n\n{}\n", words.join(" "), printed.out);
+        text += &["# ", &words.join(" "), "\n\n", &printed.out, "\n"].concat();
         let listed = printed.out.split_once("\nCommands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap());
         let names = listed.lines().filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
         let below: Vec<Vec<String>> = names.map(|name| [command.clone(), vec![name.to_owned()]].concat()).collect();

@@ -124,7 +124,6 @@ impl Known {
             let mut value = || words.next().map_or("", String::as_str);
             match word.as_str() {
                 "run" | "build" | "nextest" | "tree" | "test" | "check" | "clippy" | "doc" => {}
-                "install" => return Ok(()),
                 "-p" | "--package" => drop(self.package(value())?),
                 "--bin" => program = Some(self.program(value())?),
                 "--features" => {
@@ -134,7 +133,7 @@ impl Known {
                     }
                 }
                 "--" if program == Some("updraft-control") => return self.control.check(words.as_slice(), is_whole),
-                "--" => return Ok(()),
+                "--" | "install" => return Ok(()),
                 flag if CARGO_FLAGS.contains(&flag) => {}
                 // The names of tests.
                 name if !is_whole && !name.starts_with('-') && name != "xtask" => {}
