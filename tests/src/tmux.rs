@@ -15,12 +15,13 @@ pub const PROMPT: &str = "$ ";
 #[derive(Debug)]
 pub struct Terminal {
     folder: TempDir,
+    columns: usize,
 }
 
 impl Terminal {
     /// Opens a terminal of this size with a shell in `folder`, with only these variables.
     pub async fn open(columns: u16, rows: u16, folder: &Path, variables: &BTreeMap<String, String>) -> Self {
-        let terminal = Self { folder: TempDir::new().unwrap() };
+        let terminal = Self { folder: TempDir::new().unwrap(), columns: columns.into() };
         let mut command = terminal.tmux();
         command.args(["-f", "/dev/null", "new-session", "-d", "-x", &columns.to_string(), "-y", &rows.to_string(), "-c"]).arg(folder);
         command.args(["env", "-i", "TERM=tmux-256color", "LANG=C.UTF-8", &format!("PS1={PROMPT}")]);
@@ -77,7 +78,8 @@ impl Terminal {
         self.clear().await;
         self.enter(command);
         let screen = self.prompt().await;
-        screen.trim_end().lines().skip(1).filter(|line| *line != PROMPT.trim_end()).map(|line| line.to_owned() + "\n").collect()
+        let typed = (PROMPT.len() + command.chars().count()).div_ceil(self.columns);
+        screen.trim_end().lines().skip(typed).filter(|line| *line != PROMPT.trim_end()).map(|line| line.to_owned() + "\n").collect()
     }
 
     /// Clears the screen.

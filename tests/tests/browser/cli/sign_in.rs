@@ -16,6 +16,11 @@ fn with_browser() -> (Cli, Browser) {
     (cli.with("UPDRAFT_BROWSER", &program), browser)
 }
 
+/// The server's URL with a hostname, as the browser sees it.
+fn base(app: &TestApp) -> String {
+    app.settings()["UPDRAFT_BASE_URL"].clone()
+}
+
 /// Opens a page in the browser, and signs in where it asks for that.
 async fn arrive(visit: &Visit, address: &str, heading: &str) {
     visit.open(address).await;
@@ -30,7 +35,7 @@ async fn a_sign_in_through_the_browser() {
     let visit = Visit::start(&app, InputMethod::Mouse).await;
     let (cli, browser) = with_browser();
     let terminal = open(&cli, 100).await;
-    terminal.enter(&format!("updraft login --server {}", visit.address("")));
+    terminal.enter(&format!("updraft login --server {}", base(&app)));
     arrive(&visit, &browser.opened().await, "Authorize Updraft CLI?").await;
     visit.press("Approve").await;
     visit.sees("You are signed in").await;
@@ -57,7 +62,7 @@ async fn a_request_that_is_denied() {
     let visit = Visit::start(&app, InputMethod::Mouse).await;
     let (cli, browser) = with_browser();
     let terminal = open(&cli, 100).await;
-    terminal.enter(&format!("updraft login --server {}; echo \"code $?\"", visit.address("")));
+    terminal.enter(&format!("updraft login --server {}; echo \"code $?\"", base(&app)));
     arrive(&visit, &browser.opened().await, "Authorize Updraft CLI?").await;
     visit.press("Deny").await;
     let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 1")).await;
@@ -71,7 +76,7 @@ async fn a_sign_in_by_a_code() {
     let visit = Visit::start(&app, InputMethod::Mouse).await;
     let cli = Cli::new().with("UPDRAFT_CREDENTIAL_STORE", "file");
     let terminal = open(&cli, 100).await;
-    terminal.enter(&format!("updraft login --device --server {}", visit.address("")));
+    terminal.enter(&format!("updraft login --device --server {}", base(&app)));
     let code = |screen: &str| {
         let is_code = |word: &&str| {
             word.len() == 9 && word.as_bytes()[4] == b'-' && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-')
@@ -79,7 +84,7 @@ async fn a_sign_in_by_a_code() {
         screen.split_whitespace().find(is_code).map(str::to_owned)
     };
     let screen = terminal.wait_for("the code", |screen| code(screen).is_some()).await;
-    arrive(&visit, &visit.address("/dashboard/activate"), "Enter your code").await;
+    arrive(&visit, "/dashboard/activate", "Enter your code").await;
     visit.fill("userCode", &code(&screen).unwrap()).await;
     visit.press("Continue").await;
     visit.is_at("Authorize Updraft CLI?").await;
