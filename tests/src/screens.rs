@@ -20,7 +20,7 @@ pub struct Screen {
     printed: String,
 }
 
-/// Runs the commands, each in a terminal of 100 columns.
+/// Runs the commands, each in a terminal of 140 columns.
 pub async fn take() -> Vec<Screen> {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
@@ -30,8 +30,7 @@ pub async fn take() -> Vec<Screen> {
     let mut variables = cli.variables();
     let folder = program().parent().map(Path::to_owned).unwrap();
     variables.insert("PATH".to_owned(), format!("{}:{}", folder.display(), variables["PATH"]));
-    // Short paths, so that lines break as they do for everybody.
-    let terminal = Terminal::open(100, 60, &cli.project(), &variables).await;
+    let terminal = Terminal::open(140, 60, &cli.project(), &variables).await;
 
     let mut screens = Vec::new();
     terminal.clear().await;
@@ -74,7 +73,7 @@ pub async fn take() -> Vec<Screen> {
     }
     let home = cli.home().display().to_string();
     for screen in &mut screens {
-        screen.printed = screen.printed.replace(&app.base, SHOWN).replace(&home, "~");
+        screen.printed = screen.printed.replace(&app.base, SHOWN).replace(&home, "~").replace(&key, "the-key-of-Production");
     }
     screens
 }

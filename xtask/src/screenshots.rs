@@ -10,5 +10,5 @@ pub(crate) fn run(session: &Session) -> Result<(), Failure> {
     if !browser::install(session)? {
         return Err(Failure::Message("screenshots require a browser: chromium with chromedriver".to_owned()));
     }
-    session.run(cargo().args(["bench", "--package", "tests", "--bench", "screenshots", "--profile", "dev"]))
+    session.run(cargo().args(["bench", "--bench", "screenshots", "--profile", "dev"]))
 }
