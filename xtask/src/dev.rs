@@ -76,22 +76,25 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
             )));
         }
     }
-    say("step 1 of 3: building the control plane and the CLI (about 5 minutes the first time on two cores, then seconds)");
-    let (control, cli) = (build_program(session, "updraft-control")?, build_program(session, "updraft")?);
+    say("step 1 of 4: building the control plane (about 5 minutes the first time on two cores, then seconds)");
+    let control = build_program(session, "updraft-control")?;
     let secrets = secrets::load(&data)?;
     let worker = worker_of(options, &data, &secrets)?;
     let mut programs = vec![Program { name: "control", server: start_control(options, &control, &data, &worker, &secrets)? }];
     wait(session, &mut programs, "control", || probe::answers(options.control_port, HEALTH))?;
     // The control plane serves devices as well, at the address that will be the edge's.
     let front = Front::listen(options.port, options.control_port)?;
+    say(format!("the control plane answers at http://localhost:{}", options.port));
+    say("step 2 of 4: building the CLI (about 2 minutes the first time, then seconds)");
+    let cli = build_program(session, "updraft")?;
     greet(options, &control, &cli, &data);
 
-    say("step 2 of 3: preparing the edge (about 5 minutes the first time, then seconds)");
+    say("step 3 of 4: preparing the edge (about 5 minutes the first time, then seconds)");
     say("until the edge is ready, the control plane answers for it; ignore its warnings that KV cannot be reached");
     let kit = Kit::for_worker(session)?;
     worker::build(session, &kit)?;
     pause(session, &mut programs)?;
-    say("step 3 of 3: starting the edge (seconds)");
+    say("step 4 of 4: starting the edge (seconds)");
     programs.push(Program { name: "edge", server: worker.start(|line| println!("edge    | {line}"))? });
     wait(session, &mut programs, "edge", || probe::responds(worker.port, EDGE_ALONE) && probe::answers(worker.port, HEALTH))?;
     front.forward_to(worker.port);
