@@ -31,6 +31,8 @@ const KV_NAMESPACE: &str = "updraft-snapshots";
 const HEALTH: &str = "/v1/health";
 /// A path that the edge answers without the control plane: with 404.
 const EDGE_ALONE: &str = "/internal/";
+/// The setting that the dev command sets itself.
+const BASE_URL: &str = "UPDRAFT_BASE_URL";
 const GRACE: Duration = Duration::from_secs(10);
 /// The pause between two checks of whether the servers answer or still run.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -66,6 +68,7 @@ struct Program {
 /// Builds and starts both programs, and returns after they have been stopped. Fails if one of them exits.
 pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
     options.check()?;
+    check_base_url(std::env::var(BASE_URL).ok().as_deref(), options.port)?;
     let data = std::path::absolute(&options.data)?;
     private::folder(&data)?;
     let _lock = lock(&data)?;
@@ -113,6 +116,18 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
     }
 }
 
+/// An exported base URL is not used here. One with a path is refused all the same, as control and Worker do, because it could not be deployed.
+fn check_base_url(exported: Option<&str>, port: u16) -> Result<(), Failure> {
+    let Some(url) = exported.filter(|url| !url.is_empty()) else { return Ok(()) };
+    let host = url.split_once("://").map_or(url, |(_, host)| host);
+    if host.trim_end_matches('/').contains('/') {
+        return Err(Failure::Message(format!(
+            "{BASE_URL} must have no path: {url}. Unset it; this command serves at http://localhost:{port}"
+        )));
+    }
+    Ok(())
+}
+
 /// Locks the data directory: a second `dev` would overwrite the configuration of the first one's wrangler.
 fn lock(data: &Path) -> Result<File, Failure> {
     let file = File::options().append(true).create(true).open(data.join("dev.lock"))?;
@@ -158,7 +173,7 @@ fn start_control(options: &Options, program: &Path, data: &Path, worker: &DevSer
     let mut command = leash::command(program, StopBy::Terminate);
     // Other exported settings, such as the log level, stay; these connect the two programs.
     command.arg("serve").current_dir(paths::root()).envs(secrets);
-    command.env("UPDRAFT_LISTEN", format!("127.0.0.1:{}", options.control_port)).env("UPDRAFT_BASE_URL", worker.base_url());
+    command.env("UPDRAFT_LISTEN", format!("127.0.0.1:{}", options.control_port)).env(BASE_URL, worker.base_url());
     command.env("UPDRAFT_DATA_DIR", data).env("UPDRAFT_KV_API", worker.kv_api());
     command.env("UPDRAFT_KV_NAMESPACE", KV_NAMESPACE).env("UPDRAFT_KV_ACCOUNT", "local").env("UPDRAFT_KV_TOKEN", "local");
     Ok(Leashed::spawn(command, StopBy::Terminate, |line| println!("control | {line}"))?)
@@ -223,7 +238,17 @@ mod tests {
 
     use clap::{Args, Command, FromArgMatches};
 
-    use super::Options;
+    use super::{Options, check_base_url};
+
+    #[test]
+    fn an_exported_base_url_has_no_path() {
+        for good in [None, Some(""), Some("https://updates.example.com"), Some("http://localhost:8787/")] {
+            assert!(check_base_url(good, 8787).is_ok(), "{good:?}");
+        }
+        for bad in ["https://example.com/updates", "http://localhost:8787/v1/", "example.com/x"] {
+            assert!(check_base_url(Some(bad), 8787).is_err(), "{bad}");
+        }
+    }
 
     fn parse(arguments: &[&str]) -> Option<Options> {
         let matches = Options::augment_args(Command::new("dev").no_binary_name(true)).try_get_matches_from(arguments).ok()?;
