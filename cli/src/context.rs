@@ -29,6 +29,9 @@ pub(crate) struct Server {
     pub name: Option<String>,
     /// Its URL.
     pub url: ServerUrl,
+    /// Whether only the project file names it, and the user never signed in to it. Such a server gets no credential that was not meant for it: the
+    /// project can be somebody else's.
+    pub is_chosen_by_project: bool,
 }
 
 /// The credential for a server, and where it comes from.
@@ -67,7 +70,8 @@ impl Context {
             return self.named_server(given);
         }
         if let Some(given) = self.project.as_ref().and_then(|found| found.project.server.as_deref()) {
-            return self.named_server(given);
+            let server = self.named_server(given)?;
+            return Ok(Server { is_chosen_by_project: server.name.is_none(), ..server });
         }
         let name = self.user.default_server.as_deref().or_else(|| {
             let mut names = self.user.servers.keys();
@@ -85,19 +89,23 @@ impl Context {
 
     fn named_server(&self, given: &str) -> Result<Server> {
         if let Some(known) = self.user.servers.get(given) {
-            return Ok(Server { name: Some(given.to_owned()), url: known.url.clone() });
+            return Ok(Server { name: Some(given.to_owned()), url: known.url.clone(), is_chosen_by_project: false });
         }
         if !given.contains(['.', ':', '/']) && given != "localhost" {
             let next = "Run `updraft server list` to see the names, or give the server's URL.";
             return Err(Error::usage(format!("no server is named {given}"), next));
         }
         let url = ServerUrl::parse(given)?;
-        Ok(Server { name: self.user.by_url(&url).map(|(name, _)| name.to_owned()), url })
+        Ok(Server { name: self.user.by_url(&url).map(|(name, _)| name.to_owned()), url, is_chosen_by_project: false })
     }
 
     /// The credential for a server, if there is one: `UPDRAFT_TOKEN`, or what signing in stored.
     pub(crate) fn credential(server: &Server) -> Result<Option<Credential>> {
         match std::env::var("UPDRAFT_TOKEN") {
+            Ok(secret) if !secret.trim().is_empty() && server.is_chosen_by_project => {
+                let what = format!("only the project file names {}: UPDRAFT_TOKEN is not sent to it", server.url);
+                Err(Error::usage(what, format!("If you trust it, set UPDRAFT_URL={} as well.", server.url)))
+            }
             Ok(secret) if !secret.trim().is_empty() => Ok(Some(Credential { secret: secret.trim().to_owned(), is_from_environment: true })),
             _ => Ok(credentials::find(&server.url)?.map(|secret| Credential { secret, is_from_environment: false })),
         }

@@ -63,17 +63,18 @@ fn forbidden(client: &Client, code: Option<&str>, text: &str) -> String {
         _ if text.ends_with("use a login session or an access key") => {
             format!("{sign_in}, or set UPDRAFT_TOKEN to an access key: an API key cannot do this.")
         }
-        _ if text.contains("suspended") => String::new(),
+        _ if text.contains("suspended") => "Ask your administrator.".to_owned(),
         _ => "Ask an owner or admin of the app for the role, or use a credential with the scope.".to_owned(),
     }
 }
 
 fn not_found(path: &str) -> String {
-    match path.split('/').nth(2) {
-        Some("apps") if path.contains("/releases/") || path.contains("/release") => {
+    let segments: Vec<&str> = path.split(['/', '?']).collect();
+    match segments.get(2).copied() {
+        Some("apps") if matches!(segments.get(6), Some(&("releases" | "release"))) => {
             "Run `updraft release list` to see the labels.".to_owned()
         }
-        Some("apps") if path.contains("/deployments/") => "Run `updraft deployment list` to see the deployments.".to_owned(),
+        Some("apps") if segments.get(4) == Some(&"deployments") => "Run `updraft deployment list` to see the deployments.".to_owned(),
         Some("apps") => "Run `updraft app list` to see your apps.".to_owned(),
         Some("access-keys") => "Run `updraft access-key list` to see your keys.".to_owned(),
         Some("api-keys") => "Run `updraft api-key list` to see your keys.".to_owned(),
@@ -86,7 +87,13 @@ fn not_found(path: &str) -> String {
 /// The error of an answer that is not from this API, such as a proxy's.
 fn foreign(client: &Client, answer: &RawAnswer) -> Error {
     let refusal = Refusal { status: answer.status.as_u16(), code: None, request_id: None };
-    let kind = if answer.status == StatusCode::NOT_FOUND { Kind::NotFound } else { Kind::Unreachable };
+    let kind = match answer.status {
+        StatusCode::UNAUTHORIZED => Kind::NotSignedIn,
+        StatusCode::NOT_FOUND => Kind::NotFound,
+        StatusCode::CONFLICT => Kind::Conflict,
+        status if status.is_client_error() => Kind::Failed,
+        _ => Kind::Unreachable,
+    };
     let what = format!("{} answered {} without an explanation", client.url(), answer.status);
     let next = "Check that the URL is that of an Updraft server: `updraft doctor`.".to_owned();
     Error { kind, what, next, answer: Some(refusal) }

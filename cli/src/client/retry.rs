@@ -18,7 +18,8 @@ const LONGEST_WAIT: Duration = Duration::from_mins(1);
 pub(super) async fn send(client: &Client, build: impl Fn() -> reqwest::RequestBuilder) -> Result<RawAnswer> {
     for attempt in 1.. {
         let request = build().build().map_err(|error| Error::failed(format!("cannot build the request: {error}"), "Check the options."))?;
-        let is_repeatable = matches!(*request.method(), Method::GET | Method::HEAD) || request.headers().contains_key("Idempotency-Key");
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        let is_repeatable = is_read || request.headers().contains_key("Idempotency-Key");
         let shown = format!("{} {}", request.method(), request.url());
         let result = receive(client, request).await;
         if client.is_verbose {
@@ -31,9 +32,10 @@ pub(super) async fn send(client: &Client, build: impl Fn() -> reqwest::RequestBu
             };
             terminal::line(&terminal::stderr_style().dim(&format!("{shown} → {outcome}")));
         }
+        let backoff = Duration::from_millis(250) * 2_u32.saturating_pow(attempt);
         let delay = match &result {
-            Ok(answer) => wait_asked(answer),
-            Err(error) if error.is_connect() || is_repeatable => Some(Duration::from_millis(250) * 2_u32.saturating_pow(attempt)),
+            Ok(answer) => wait_asked(answer, is_repeatable).or_else(|| is_lost(answer, is_repeatable).then_some(backoff)),
+            Err(error) if error.is_connect() || is_repeatable => Some(backoff),
             Err(_) => None,
         };
         match (result, delay) {
@@ -44,7 +46,7 @@ pub(super) async fn send(client: &Client, build: impl Fn() -> reqwest::RequestBu
                 clock::wait(delay).await;
             }
             (Ok(answer), _) => return Ok(answer),
-            (Err(error), _) => return Err(unreachable(client, &error, is_repeatable)),
+            (Err(error), _) => return Err(unreachable(client, &error, is_read)),
         }
     }
     // The loop above ends only by returning.
@@ -57,22 +59,32 @@ async fn receive(client: &Client, request: reqwest::Request) -> Result<RawAnswer
     Ok(RawAnswer { status, headers, body: response.bytes().await? })
 }
 
-/// How long to wait before a repetition, if the answer asks for one. Both statuses mean that nothing was done.
-fn wait_asked(answer: &RawAnswer) -> Option<Duration> {
-    if !matches!(answer.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+/// How long to wait before a repetition, if the answer asks for one. 429 means that nothing was done; after 503, a change can have been done.
+fn wait_asked(answer: &RawAnswer, is_repeatable: bool) -> Option<Duration> {
+    let is_asked = match answer.status {
+        StatusCode::TOO_MANY_REQUESTS => true,
+        StatusCode::SERVICE_UNAVAILABLE => is_repeatable,
+        _ => false,
+    };
+    if !is_asked {
         return None;
     }
     // A quota is also 429, but waiting does not help: it has no `Retry-After`.
     answer.headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
 
-fn unreachable(client: &Client, error: &reqwest::Error, is_repeatable: bool) -> Error {
+/// Whether something on the way answered instead of the server, whose answer is lost.
+fn is_lost(answer: &RawAnswer, is_repeatable: bool) -> bool {
+    is_repeatable && matches!(answer.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT)
+}
+
+fn unreachable(client: &Client, error: &reqwest::Error, is_read: bool) -> Error {
     let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), innermost);
     if error.is_connect() {
         let next = "Check the URL and your network; `updraft doctor` tests both.";
         return Error::new(Kind::Unreachable, format!("cannot connect to {}: {cause}", client.url()), next);
     }
-    let next = if is_repeatable {
+    let next = if is_read {
         "Check your network, then run the command again."
     } else {
         "The server may have done it: look before you run the command again."

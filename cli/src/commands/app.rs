@@ -123,6 +123,9 @@ async fn rename(context: &Context, app: &str, new_name: String) -> Result<()> {
     if let Some(answer) = answer {
         context.done(&format!("Renamed {app} to {}.", answer.value.app.name));
         context.show(&answer.json, || {});
+    } else {
+        context.note("Nothing changed.");
+        context.show(&Value::Null, || {});
     }
     Ok(())
 }

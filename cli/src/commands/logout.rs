@@ -62,7 +62,7 @@ async fn all(context: &Context) -> Result<()> {
     let mut first_error = None;
     let mut count = 0;
     for (name, known) in &context.user.servers {
-        match one(context, &Server { name: Some(name.clone()), url: known.url.clone() }).await {
+        match one(context, &Server { name: Some(name.clone()), url: known.url.clone(), is_chosen_by_project: false }).await {
             Ok(()) => count += 1,
             Err(error) if error.kind == Kind::NotSignedIn => {}
             Err(error) => {

@@ -92,7 +92,9 @@ fn choose(context: &Context, given: &str) -> Result<()> {
 async fn remove(context: &Context, given: &str) -> Result<()> {
     let name = find(&context.user, given)?;
     let signed_out = match context.user.servers.get(&name) {
-        Some(known) => logout::one(context, &Server { name: Some(name.clone()), url: known.url.clone() }).await,
+        Some(known) => {
+            logout::one(context, &Server { name: Some(name.clone()), url: known.url.clone(), is_chosen_by_project: false }).await
+        }
         None => Ok(()),
     };
     UserConfig::change(|config| {

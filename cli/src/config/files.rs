@@ -11,7 +11,12 @@ use crate::error::{Error, Result};
 
 /// Reads a TOML file; absent is `None`. Errors: usage (2) with the place of the fault.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let text = match fs::read_to_string(path) {
+    // Not from a device or a pipe, which can have no end.
+    let read = || {
+        fs::metadata(path)
+            .and_then(|found| if found.is_file() { fs::read_to_string(path) } else { Err(io::Error::other("it is not a file")) })
+    };
+    let text = match read() {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
         Err(error) => return Err(Error::failed(format!("cannot read {}: {error}", path.display()), "Check the file's permissions.")),

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub(crate) const NAME: &str = "updraft.toml";
 
 /// The contents of `updraft.toml`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(crate) struct Project {
     /// The server: a URL, or a name from `updraft server list`.
@@ -26,6 +26,9 @@ pub(crate) struct Project {
     /// The app versions that a release targets: a version or an npm-style range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_version: Option<String>,
+    /// For React Native projects. Nothing reads it yet; it is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub react_native: Option<toml::Table>,
 }
 
 /// A project file and its path.

@@ -20,8 +20,10 @@ impl ServerUrl {
     }
 
     fn checked(text: &str, allows_http: bool) -> Result<Self> {
+        // What may be a password is not repeated.
+        let shown = if text.contains('@') { "this" } else { text };
         let wrong =
-            |why: &str| Error::usage(format!("{text} is not a server's URL: {why}"), "Give a URL such as https://updraft.example.com.");
+            |why: &str| Error::usage(format!("{shown} is not a server's URL: {why}"), "Give a URL such as https://updraft.example.com.");
         let text = text.trim().trim_end_matches('/');
         let with_scheme = match text.split_once("://") {
             Some(_) => text.to_owned(),

@@ -5,6 +5,7 @@ use dialoguer::{Confirm, Input, Password, Select};
 
 use crate::context::Context;
 use crate::error::{Error, Kind, Result};
+use crate::output::table::plain;
 use crate::output::terminal;
 
 fn theme() -> Box<dyn Theme> {
@@ -30,8 +31,11 @@ pub(crate) fn confirm_by_name(context: &Context, action: &str, name: &str) -> Re
         return Err(Error::usage(format!("this {action}, and there is no terminal to confirm on"), "Add --yes to confirm."));
     }
     terminal::line(&format!("{} This {action}.", terminal::stderr_style().warning("!")));
-    let typed: String =
-        Input::with_theme(&*theme()).with_prompt(format!("Type {name} to confirm")).allow_empty(true).interact_text().map_err(failed)?;
+    let typed: String = Input::with_theme(&*theme())
+        .with_prompt(format!("Type {} to confirm", plain(name)))
+        .allow_empty(true)
+        .interact_text()
+        .map_err(failed)?;
     if typed.trim() == name {
         Ok(())
     } else {
@@ -47,7 +51,7 @@ pub(crate) fn confirm(context: &Context, question: &str) -> Result<bool> {
     if !terminal::is_interactive() {
         return Ok(false);
     }
-    Confirm::with_theme(&*theme()).with_prompt(question).default(true).interact().map_err(failed)
+    Confirm::with_theme(&*theme()).with_prompt(plain(question)).default(true).interact().map_err(failed)
 }
 
 /// Asks for a text. `option` is what to give instead without a terminal. Errors: usage (2) without one.
@@ -56,9 +60,9 @@ pub(crate) fn text(question: &str, default: Option<&str>, option: &str) -> Resul
         return Err(Error::usage(format!("there is no terminal to ask: {question}"), format!("Add {option}.")));
     }
     let theme = theme();
-    let mut input = Input::with_theme(&*theme).with_prompt(question);
+    let mut input = Input::with_theme(&*theme).with_prompt(plain(question));
     if let Some(default) = default {
-        input = input.default(default.to_owned());
+        input = input.default(plain(default));
     }
     input.interact_text().map_err(failed)
 }
@@ -76,5 +80,6 @@ pub(crate) fn choose(question: &str, choices: &[String], option: &str) -> Result
     if !terminal::is_interactive() {
         return Err(Error::usage(format!("there is no terminal to ask: {question}"), format!("Add {option}.")));
     }
-    Select::with_theme(&*theme()).with_prompt(question).items(choices).default(0).interact().map_err(failed)
+    let choices: Vec<String> = choices.iter().map(|choice| plain(choice)).collect();
+    Select::with_theme(&*theme()).with_prompt(plain(question)).items(&choices).default(0).interact().map_err(failed)
 }

@@ -127,8 +127,14 @@ impl Details {
     }
 }
 
+/// Whether an escape sequence only sets colors and weights: `ESC [ 1 ; 31 m`.
+fn is_style(sequence: &str) -> bool {
+    let parameters = sequence.strip_prefix("\u{1b}[").and_then(|rest| rest.strip_suffix('m'));
+    parameters.is_some_and(|parameters| parameters.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'))
+}
+
 /// A value for a program: one line, without tabs, colors and other control characters.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     console::strip_ansi_codes(text).chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
@@ -138,8 +144,7 @@ pub(crate) fn printable(text: &str) -> String {
     for (part, is_escape) in console::AnsiCodeIterator::new(text) {
         if !is_escape {
             shown.extend(part.chars().map(|letter| if letter.is_control() && letter != '\n' { ' ' } else { letter }));
-        } else if part.ends_with('m') {
-            // Colors and weights.
+        } else if is_style(part) {
             shown.push_str(part);
         }
     }

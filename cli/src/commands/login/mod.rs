@@ -117,7 +117,11 @@ fn known_or_asked(context: &Context) -> Result<Server> {
     match context.server() {
         Err(error) if error.kind == Kind::NotSignedIn => {
             let url = ServerUrl::parse(&prompt::text("URL of the Updraft server", None, "--server URL")?)?;
-            Ok(Server { name: None, url })
+            Ok(Server { name: None, url, is_chosen_by_project: false })
+        }
+        Ok(server) if server.is_chosen_by_project => {
+            let what = format!("the project file names {}, and you never signed in to it", server.url);
+            Err(Error::usage(what, format!("If you trust it, run `updraft login --server {}`.", server.url)))
         }
         other => other,
     }

@@ -69,9 +69,10 @@ impl ListCommand {
             if let Some(Value::Array(page)) = answer.json.get_mut("releases").map(Value::take) {
                 json.extend(page);
             }
+            let is_last = answer.value.releases.is_empty();
             releases.extend(answer.value.releases);
             cursor = answer.value.next_cursor;
-            if cursor.is_none() || releases.len() >= self.limit as usize {
+            if is_last || cursor.is_none() || releases.len() >= self.limit as usize {
                 break;
             }
         }

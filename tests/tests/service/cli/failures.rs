@@ -73,6 +73,27 @@ async fn credentials_are_not_sent_unencrypted_to_other_machines() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_project_file_does_not_decide_where_a_token_goes() {
+    let (base, count) = scripted(vec![(200, &[], apps())]).await;
+    let cli = Cli::new().with("UPDRAFT_TOKEN", "svc_ak_x");
+    cli.write("updraft.toml", format!("server = \"{base}\"\n"));
+    let (what, next) = cli.run(&["app", "list"]).await.error(2);
+    assert!(what.contains("not sent"), "{what}");
+    assert!(next.contains("UPDRAFT_URL"), "{next}");
+    cli.run_with(&["login", "--token", "-"], b"svc_ak_x").await.error(2);
+    assert_eq!(count.load(Ordering::SeqCst), 0);
+    cli.with("UPDRAFT_URL", &base).expect(0, &["app", "list"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_not_repeated_after_503() {
+    let busy = json!({ "error": "the database cannot be reached", "requestId": "r" }).to_string();
+    let (base, count) = scripted(vec![(503, &[("retry-after", "0")], busy)]).await;
+    Cli::with_token(&base, "svc_ak_x").run(&["app", "create", "demo"]).await.error(6);
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_busy_server_is_asked_again_as_it_says() {
     for status in [429, 503] {
         let busy = json!({ "error": "too many requests", "requestId": "r" }).to_string();
@@ -113,7 +134,7 @@ async fn something_that_is_no_updraft_server_is_told_apart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_from_the_server_cannot_move_the_cursor() {
-    let app = json!({ "name": "a\u{1b}[2Jb\u{7}", "createdTime": 0, "deployments": [], "collaborators": {} });
+    let app = json!({ "name": "a\u{1b}[2Jb\u{7}\u{1b}]0;m", "createdTime": 0, "deployments": [], "collaborators": {} });
     let (base, _) = scripted(vec![(200, &[], json!({ "apps": [app] }).to_string())]).await;
     let printed = Cli::with_token(&base, "svc_ak_x").expect(0, &["app", "list"]).await;
     assert!(!printed.out.contains(['\u{1b}', '\u{7}']), "{:?}", printed.out);
