@@ -1,6 +1,7 @@
 //! What `updraft init` would change: computed first, shown, and then made.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::diff;
@@ -112,7 +113,7 @@ impl Plan {
                 let next = "Run `updraft init` again.";
                 return Err(Error::failed(format!("{} was changed by another program in the meantime", change.path), next));
             }
-            fs::write(&path, &change.after).map_err(|error| {
+            replace(&path, &change.after).map_err(|error| {
                 Error::failed(
                     format!("cannot write {}: {error}", change.path),
                     "Check the file's permissions, then run `updraft init` again.",
@@ -121,6 +122,17 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Replaces a file at once, so that it is never half-written. Its permissions stay. A link is followed: the file behind it is replaced.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let Ok(found) = fs::metadata(path) else { return fs::write(path, content) };
+    let path = fs::canonicalize(path)?;
+    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(content)?;
+    file.as_file().set_permissions(found.permissions())?;
+    file.as_file().sync_all()?;
+    file.persist(&path).map(drop).map_err(|error| error.error)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, ByHand> {

@@ -129,9 +129,14 @@ fn known_or_asked(context: &Context) -> Result<Server> {
 
 /// Checks the credential and stores it; then revokes the one that it replaces. If that fails, a credential that was issued is revoked again.
 async fn keep(context: &Context, url: &ServerUrl, name: &str, signed_in: &SignedIn) -> Result<Answer<AccountAnswer>> {
-    let before = credentials::find(url).unwrap_or_default().filter(|before| *before != signed_in.secret);
+    let stored = credentials::find(url).unwrap_or_default();
+    let before = stored.clone().filter(|before| *before != signed_in.secret);
     let was_given = context.user.by_url(url).is_some_and(|(_, known)| known.has_given_token);
     let kept = check_and_store(context, url, name, signed_in).await;
+    if kept.is_err() {
+        // A sign-in that worked before goes on working. If that fails as well, the error that is reported says why.
+        let _ = stored.map_or_else(|| credentials::forget(url), |stored| credentials::store(url, &stored).map(drop));
+    }
     let unused = if kept.is_ok() { before.filter(|_| !was_given) } else { Some(signed_in.secret.clone()).filter(|_| !signed_in.is_given) };
     if let Some(unused) = unused
         && logout::revoke(context, url, unused).await.is_err()
