@@ -82,13 +82,14 @@ async fn all(context: &Context) -> Result<()> {
 
 /// Revokes and forgets the credential for a server. It is forgotten in any case. Errors: network or server (6) if it is still valid there.
 async fn sign_out(context: &Context, url: &ServerUrl) -> Result<Outcome> {
-    // One that cannot be read cannot be revoked either, but is to be forgotten.
-    let credential = credentials::find(url).unwrap_or_default();
+    // One that cannot be read cannot be revoked either: it is forgotten, and the error says that it is still valid.
+    let credential = credentials::find(url);
     let is_given = context.user.by_url(url).is_some_and(|(_, known)| known.has_given_token);
     let revoked = match credential {
-        None => Ok(Outcome::Nothing),
-        Some(_) if is_given => Ok(Outcome::Forgotten),
-        Some(secret) => revoke(context, url, secret).await.map(|()| Outcome::Revoked),
+        Err(error) => Err(Error { kind: Kind::Failed, ..error }),
+        Ok(None) => Ok(Outcome::Nothing),
+        Ok(Some(_)) if is_given => Ok(Outcome::Forgotten),
+        Ok(Some(secret)) => revoke(context, url, secret).await.map(|()| Outcome::Revoked),
     };
     forget(url)?;
     revoked.map_err(|error| {

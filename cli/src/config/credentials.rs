@@ -74,7 +74,7 @@ pub(crate) fn find(url: &ServerUrl) -> Result<Option<String>> {
     if let Some(credential) = file.credentials.remove(url) {
         return Ok(Some(credential));
     }
-    if !file.keyring.contains(url) || chosen()? == Store::File {
+    if !file.keyring.contains(url) {
         return Ok(None);
     }
     ask_keyring(url, |entry| match entry.get_password() {
