@@ -31,6 +31,10 @@ fn main() -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            if error.kind == error::Kind::Interrupted {
+                // At a question, which hides the cursor.
+                terminal::restore();
+            }
             error.print();
             ExitCode::from(error.kind.exit_code())
         }

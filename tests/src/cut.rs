@@ -1,4 +1,4 @@
-//! A network that breaks once: a proxy that cuts the connection of one request, before or after the server has it.
+//! A network that breaks once: a proxy that cuts the connection of one request, before or after the server has it, or that stalls in the middle.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
 /// When a connection is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub enum Cut {
     Answer,
     /// After this many bytes of the request, its head included.
     Request(usize),
+    /// Never, but the request stalls after this many bytes, until [`BrokenNetwork::go_on`].
+    Stall(usize),
 }
 
 /// What is planned: the beginning of the request line, and when to cut.
@@ -27,6 +30,7 @@ pub struct BrokenNetwork {
     target: Arc<OnceLock<SocketAddr>>,
     plan: Arc<Mutex<Plan>>,
     cuts: Arc<AtomicUsize>,
+    go_on: Arc<Semaphore>,
 }
 
 impl BrokenNetwork {
@@ -34,7 +38,7 @@ impl BrokenNetwork {
     pub async fn listen() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let network = Self { base, target: Arc::default(), plan: Arc::default(), cuts: Arc::default() };
+        let network = Self { base, target: Arc::default(), plan: Arc::default(), cuts: Arc::default(), go_on: Arc::new(Semaphore::new(0)) };
         let accepting = network.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -54,6 +58,11 @@ impl BrokenNetwork {
     /// Cuts the next request whose first line begins with this, such as `POST /v1/apps/demo`.
     pub fn cut_next(&self, request: &str, cut: Cut) {
         *self.plan.lock().unwrap() = Some((request.to_owned(), cut));
+    }
+
+    /// Ends the stall of a request, now or when it comes to it.
+    pub fn go_on(&self) {
+        self.go_on.add_permits(1);
     }
 
     /// How often it has cut a connection.
@@ -76,6 +85,12 @@ impl BrokenNetwork {
                     }
                     if let Some(planned) = self.take(bytes) {
                         (cut, sent) = (Some(planned), 0);
+                    }
+                    if let Some(Cut::Stall(most)) = cut
+                        && sent + bytes.len() > most
+                    {
+                        self.go_on.acquire().await.expect("nobody closes it").forget();
+                        cut = None;
                     }
                     let left = match &cut {
                         Some(Cut::Request(most)) => most.saturating_sub(sent).min(bytes.len()),

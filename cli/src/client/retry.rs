@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::BytesMut;
 use reqwest::{Method, StatusCode, header};
 
 use super::{Client, RawAnswer};
@@ -13,6 +14,24 @@ use crate::output::terminal;
 const ATTEMPTS: u32 = 5;
 /// The longest wait that `Retry-After` can cause. Beyond it, the refusal is reported.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// The longest answer. No list of the API comes near it; something else on the way may never end.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// Why there is no answer.
+#[derive(Debug)]
+enum Failure {
+    /// The network failed.
+    Network(reqwest::Error),
+    /// The answer is longer than [`MAX_ANSWER`].
+    TooLong,
+}
+
+impl From<reqwest::Error> for Failure {
+    fn from(error: reqwest::Error) -> Self {
+        Self::Network(error)
+    }
+}
 
 /// Sends a request until it has an answer that does not ask for a repetition.
 pub(super) async fn send(client: &Client, build: impl Fn() -> reqwest::RequestBuilder) -> Result<RawAnswer> {
@@ -28,14 +47,15 @@ pub(super) async fn send(client: &Client, build: impl Fn() -> reqwest::RequestBu
                     let id = answer.headers.get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or("-");
                     format!("{} (request {id})", answer.status)
                 }
-                Err(error) => error.to_string(),
+                Err(Failure::Network(error)) => error.to_string(),
+                Err(Failure::TooLong) => "the answer is too long".to_owned(),
             };
             terminal::line(&terminal::stderr_style().dim(&format!("{shown} → {outcome}")));
         }
         let backoff = Duration::from_millis(250) * 2_u32.saturating_pow(attempt);
         let delay = match &result {
             Ok(answer) => wait_asked(answer, is_repeatable).or_else(|| is_lost(answer, is_repeatable).then_some(backoff)),
-            Err(error) if error.is_connect() || is_repeatable => Some(backoff),
+            Err(Failure::Network(error)) if error.is_connect() || is_repeatable => Some(backoff),
             Err(_) => None,
         };
         match (result, delay) {
@@ -46,17 +66,28 @@ pub(super) async fn send(client: &Client, build: impl Fn() -> reqwest::RequestBu
                 clock::wait(delay).await;
             }
             (Ok(answer), _) => return Ok(answer),
-            (Err(error), _) => return Err(unreachable(client, &error, is_read)),
+            (Err(Failure::Network(error)), _) => return Err(unreachable(client, &error, is_read)),
+            (Err(Failure::TooLong), _) => {
+                let what = format!("{} sent an answer of more than {} MB", client.url(), MAX_ANSWER >> 20);
+                return Err(Error::new(Kind::Unreachable, what, "Check that the URL is that of an Updraft server: `updraft doctor`."));
+            }
         }
     }
     // The loop above ends only by returning.
     Err(Error::failed("the request was not sent", "Try again."))
 }
 
-async fn receive(client: &Client, request: reqwest::Request) -> Result<RawAnswer, reqwest::Error> {
-    let response = client.http.execute(request).await?;
+async fn receive(client: &Client, request: reqwest::Request) -> Result<RawAnswer, Failure> {
+    let mut response = client.http.execute(request).await?;
     let (status, headers) = (response.status(), response.headers().clone());
-    Ok(RawAnswer { status, headers, body: response.bytes().await? })
+    let mut body = BytesMut::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > MAX_ANSWER {
+            return Err(Failure::TooLong);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(RawAnswer { status, headers, body: body.freeze() })
 }
 
 /// How long to wait before a repetition, if the answer asks for one. 429 means that nothing was done; after 503, a change can have been done.

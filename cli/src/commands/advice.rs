@@ -2,7 +2,7 @@
 
 use shared::api::problem::Code;
 
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 
 /// For operations that only managers of an app can do.
 pub(super) const APP_MANAGERS: &str = "Ask an Admin or the owner of the app for the role Admin. An API key needs the scope `apps` as well.";
@@ -30,5 +30,16 @@ pub(super) fn fresh<T>(result: Result<T>) -> Result<T> {
         } else {
             error
         }
+    })
+}
+
+/// If nobody has the address, says so.
+pub(super) fn no_account<T>(result: Result<T>, email: &str) -> Result<T> {
+    result.map_err(|error| {
+        if error.kind == Kind::NotFound && error.what.starts_with("account ") {
+            let next = "Check the address. They need an account with a verified address before you can share an app with them.";
+            return Error { what: format!("no account has the address {email}"), ..error }.with_next(next);
+        }
+        error
     })
 }

@@ -142,12 +142,8 @@ async fn delete(context: &Context, app: &str) -> Result<()> {
 async fn transfer(context: &Context, app: &str, email: &str) -> Result<()> {
     let client = context.client()?;
     prompt::confirm_by_name(context, &format!("gives the app {app} to {email}"), app)?;
-    let answer = nearest::app(
-        &client,
-        app,
-        client.post::<AppAnswer>(&path(["v1", "apps", app, "transfer", email]), &Value::Object(serde_json::Map::new())).await,
-    )
-    .await?;
+    let transferred = client.post::<AppAnswer>(&path(["v1", "apps", app, "transfer", email]), &Value::Object(serde_json::Map::new())).await;
+    let answer = nearest::app(&client, app, advice::no_account(transferred, email)).await?;
     context.done(&format!("{email} owns {app} now, and has to accept it. You are an Admin."));
     context.show(&answer.json, || {});
     Ok(())

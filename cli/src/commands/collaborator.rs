@@ -135,7 +135,7 @@ async fn add(context: &Context, app: Option<&str>, email: &str, role: RoleOption
     let body = NewCollaborator { permission: Field::from(AssignableRole::from(role)), step_up: Field::Missing };
     let added = client.post::<CollaboratorAnswer>(&path(["v1", "apps", app, "collaborators", email]), &body).await;
     let added = advice::conflict(managed(added), || format!("`updraft collaborator edit {email} --role ROLE --app {app}` changes a role."));
-    let answer = nearest::app(&client, app, no_account(added, email)).await?;
+    let answer = nearest::app(&client, app, advice::no_account(added, email)).await?;
     context.done(&format!("{email} is a {} of {app} now, and gets an email.", name(answer.value.collaborator.permission)));
     context.show(&answer.json, || {});
     Ok(())
@@ -204,16 +204,6 @@ fn managed<T>(result: Result<T>) -> Result<T> {
 /// The owner, and the sender of a transfer that is not accepted, cannot go.
 fn owner_stays(app: &str) -> String {
     format!("Use `updraft app transfer {app} EMAIL` or `updraft app delete {app}`. A pending transfer ends when its receiver is removed.")
-}
-
-fn no_account<T>(result: Result<T>, email: &str) -> Result<T> {
-    result.map_err(|error| {
-        if error.kind == Kind::NotFound && error.what.starts_with("account ") {
-            let next = "Check the address. They need an account with a verified address before you can add them.";
-            return Error { what: format!("no account has the address {email}"), ..error }.with_next(next);
-        }
-        error
-    })
 }
 
 fn no_collaborator<T>(result: Result<T>, app: &str) -> Result<T> {

@@ -91,6 +91,7 @@ pub(crate) fn find(url: &ServerUrl) -> Result<Option<String>> {
 /// Stores the credential for a server. Returns where it is stored, for people.
 pub(crate) fn store(url: &ServerUrl, credential: &str) -> Result<String> {
     let (store, path) = (chosen()?, path()?);
+    let _lock = files::lock(&user::folder()?)?;
     let mut file: File = files::read(&path)?.unwrap_or_default();
     if store == Store::Keyring || (store == Store::Auto && has_keyring()) {
         let secret = credential.to_owned();
@@ -116,6 +117,10 @@ pub(crate) fn store(url: &ServerUrl, credential: &str) -> Result<String> {
 /// Forgets the credential for a server.
 pub(crate) fn forget(url: &ServerUrl) -> Result<()> {
     let path = path()?;
+    if !path.exists() {
+        return Ok(());
+    }
+    let _lock = files::lock(&user::folder()?)?;
     let Some(mut file): Option<File> = files::read(&path)? else { return Ok(()) };
     let was_in_keyring = file.keyring.remove(url);
     let was_in_file = file.credentials.remove(url).is_some();

@@ -1,6 +1,7 @@
-//! Reads and writes the CLI's files. What it writes is complete or not there, and readable only by its owner.
+//! Reads and writes the CLI's files. What it writes is complete or not there, and readable only by its owner. Who changes a file holds the lock, so that
+//! two commands at once lose nothing.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -28,6 +29,20 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     })
 }
 
+/// Waits until no other command changes files in this folder. Creates the folder. The lock ends with the value, or with the process. Errors: failed (1).
+pub(crate) fn lock(folder: &Path) -> Result<File> {
+    let locked = || -> io::Result<File> {
+        fs::create_dir_all(folder)?;
+        let file = File::options().create(true).append(true).open(folder.join("lock"))?;
+        match file.lock() {
+            // Some network file systems have no locks. There, a change can still be lost, as without one.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
+            locked => locked.map(|()| file),
+        }
+    };
+    locked().map_err(|error| not_written(folder, &error))
+}
+
 /// Writes a TOML file with mode 0600, through a temporary file in the same folder. Creates the folder. Errors: failed (1).
 pub(crate) fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     let text = toml::to_string(value).map_err(|error| Error::failed(format!("cannot write {}: {error}", path.display()), ""))?;
@@ -41,8 +56,10 @@ pub(crate) fn write(path: &Path, value: &impl Serialize) -> Result<()> {
         file.persist(path).map_err(|error| error.error)?;
         Ok(())
     };
-    written().map_err(|error| {
-        let next = "Make the folder writable, or set XDG_CONFIG_HOME to another one. In CI, set UPDRAFT_URL and UPDRAFT_TOKEN instead.";
-        Error::failed(format!("cannot write {}: {error}", path.display()), next)
-    })
+    written().map_err(|error| not_written(path, &error))
+}
+
+fn not_written(path: &Path, error: &io::Error) -> Error {
+    let next = "Make the folder writable, or set XDG_CONFIG_HOME to another one. In CI, set UPDRAFT_URL and UPDRAFT_TOKEN instead.";
+    Error::failed(format!("cannot write {}: {error}", path.display()), next)
 }

@@ -61,6 +61,7 @@ impl UserConfig {
 
     /// Changes it: reads it again first, since another process may have written it.
     pub(crate) fn change<T>(edit: impl FnOnce(&mut Self) -> T) -> Result<T> {
+        let _lock = files::lock(&folder()?)?;
         let mut config = Self::read()?;
         let result = edit(&mut config);
         config.write()?;

@@ -20,10 +20,11 @@ pub(crate) fn suspended(print: impl FnOnce()) {
     }
 }
 
-/// Removes the progress from the terminal for good, as when the program is interrupted.
-pub(crate) fn remove() {
+/// Ends the progress where it is, as when the program is interrupted. It stays on the terminal: the terminal has written `^C` after it, and may have moved
+/// to the next line for that.
+pub(crate) fn abandon() {
     if let Some(bar) = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        bar.finish_and_clear();
+        bar.abandon();
     }
 }
 

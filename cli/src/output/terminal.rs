@@ -108,7 +108,7 @@ pub(crate) fn print_bytes(bytes: &[u8]) {
 
 /// Makes the cursor visible again, and ends the line that progress or a question was on.
 pub(crate) fn restore() {
-    super::progress::remove();
+    super::progress::abandon();
     if is_error() {
         let _ = Term::stderr().show_cursor();
         line("");

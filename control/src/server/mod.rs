@@ -195,7 +195,10 @@ impl Running {
             tracing::warn!("shutdown grace period is over; background work is aborted");
         }
         self.jobs.finish().await;
-        self.state.db.close().await;
+        // Waits for connections that were in use when a job was aborted. If the database has stopped answering, that has no end.
+        if tokio::time::timeout(GRACE, self.state.db.close()).await.is_err() {
+            tracing::warn!("shutdown grace period is over; connections to the database are dropped");
+        }
         // Explicit, because a connection that outlived the grace period may still hold a handle to the state.
         let _ = self.state.lock.unlock();
         served.map_err(ServeError::Serve)

@@ -7,11 +7,12 @@ mod target;
 use clap::Args;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::client::{Client, RawAnswer};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::output::table::printable;
 use crate::output::terminal;
 
@@ -81,7 +82,7 @@ impl ApiCommand {
         if self.include {
             terminal::print(&head(&answer));
         }
-        print(context, &answer);
+        print(context, &answer)?;
         if !has_credential && answer.status == StatusCode::UNAUTHORIZED {
             // Says how to sign in.
             context.client()?;
@@ -122,8 +123,12 @@ fn head(answer: &RawAnswer) -> String {
     printable(&(lines.join("\n") + "\n\n"))
 }
 
-/// Prints the body: readable on a terminal, exactly as it came elsewhere.
-fn print(context: &Context, answer: &RawAnswer) {
+/// Prints the body: readable on a terminal, exactly as it came elsewhere. Errors: network or server (6) if JSON is asked for, and it is something else.
+fn print(context: &Context, answer: &RawAnswer) -> Result<()> {
+    if context.is_json() && !answer.body.is_empty() && serde_json::from_slice::<IgnoredAny>(&answer.body).is_err() {
+        let what = format!("the answer, {}, is not JSON", answer.status);
+        return Err(Error::new(Kind::Unreachable, what, "Leave --output json out to see it; `updraft doctor` checks the URL."));
+    }
     if answer.body.is_empty() {
         if context.is_json() {
             terminal::print("null\n");
@@ -138,4 +143,5 @@ fn print(context: &Context, answer: &RawAnswer) {
         };
         terminal::print(&(printable(text.trim_end()) + "\n"));
     }
+    Ok(())
 }

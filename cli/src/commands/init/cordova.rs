@@ -62,10 +62,7 @@ mod tests {
     use super::*;
 
     fn edited(text: &str) -> String {
-        let sdk = Sdk { url: "https://u.example/".to_owned(), key: "KEY".to_owned() };
-        let after = edit(text, &sdk).unwrap();
-        assert_eq!(edit(&after, &sdk).unwrap(), after, "again");
-        after
+        Sdk::example("https://u.example/").edited(edit, text)
     }
 
     #[test]
@@ -94,7 +91,7 @@ mod tests {
 
     #[test]
     fn what_is_malformed_is_refused() {
-        let sdk = Sdk { url: "https://u.example/".to_owned(), key: "KEY".to_owned() };
+        let sdk = Sdk::example("https://u.example/");
         for text in ["<widget>", "<plist/>", "<widget><preference name=\"CodePushDeploymentKey\"/></widget>"] {
             assert!(edit(text, &sdk).is_err(), "{text}");
         }

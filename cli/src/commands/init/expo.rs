@@ -82,10 +82,7 @@ mod tests {
     use super::*;
 
     fn edited(text: &str) -> String {
-        let sdk = Sdk { url: "https://u.example/".to_owned(), key: "KEY".to_owned() };
-        let after = edit(text, &sdk).unwrap();
-        assert_eq!(edit(&after, &sdk).unwrap(), after, "again");
-        after
+        Sdk::example("https://u.example/").edited(edit, text)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What `updraft init` would change: computed first, shown, and then made.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,21 @@ pub(super) struct Sdk {
     pub(super) url: String,
     /// The deployment key.
     pub(super) key: String,
+}
+
+#[cfg(test)]
+impl Sdk {
+    /// An example.
+    pub(super) fn example(url: &str) -> Self {
+        Self { url: url.to_owned(), key: "KEY".to_owned() }
+    }
+
+    /// The text after an edit. The same edit again must change nothing.
+    pub(super) fn edited(&self, edit: impl Fn(&str, &Self) -> Result<String, ByHand>, text: &str) -> String {
+        let after = edit(text, self).unwrap();
+        assert_eq!(edit(&after, self).unwrap(), after, "again");
+        after
+    }
 }
 
 /// Why a file must be changed by hand.
@@ -68,9 +83,19 @@ impl Plan {
         read(&self.root.join(path)).ok().map(|bytes| Encoding::decode(&bytes).1)
     }
 
+    /// Refuses a file outside of the project: a link can lead anywhere, and the project can be somebody else's.
+    fn inside(&self, path: &str) -> Result<(), ByHand> {
+        let found = |path: &Path| fs::canonicalize(path).map_err(|error| ByHand(format!("it cannot be read: {error}")));
+        if found(&self.root.join(path))?.starts_with(found(&self.root)?) {
+            Ok(())
+        } else {
+            Err(ByHand("it is a link to a file outside of this folder".to_owned()))
+        }
+    }
+
     /// Adds the edit of a file. If it cannot be edited, the file is left alone, and that is noted.
     pub(super) fn edit(&mut self, path: &str, edit: impl FnOnce(&str) -> Result<String, ByHand>) {
-        let edited = read(&self.root.join(path)).and_then(|before| {
+        let edited = self.inside(path).and_then(|()| read(&self.root.join(path))).and_then(|before| {
             let (encoding, text) = Encoding::decode(&before);
             let after_text = edit(&text)?;
             let after = encoding.encode(&after_text).ok_or_else(|| ByHand("its encoding lacks a letter of the new values".to_owned()))?;
@@ -113,7 +138,8 @@ impl Plan {
                 let next = "Run `updraft init` again.";
                 return Err(Error::failed(format!("{} was changed by another program in the meantime", change.path), next));
             }
-            replace(&path, &change.after).map_err(|error| {
+            let written = if change.before.is_some() { replace(&path, &change.after) } else { create(&path, &change.after) };
+            written.map_err(|error| {
                 Error::failed(
                     format!("cannot write {}: {error}", change.path),
                     "Check the file's permissions, then run `updraft init` again.",
@@ -124,13 +150,20 @@ impl Plan {
     }
 }
 
+/// Creates a file. Errors: a link that leads nowhere is there, too.
+fn create(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
 /// Replaces a file at once, so that it is never half-written. Its permissions stay. A link is followed: the file behind it is replaced.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let Ok(found) = fs::metadata(path) else { return fs::write(path, content) };
     let path = fs::canonicalize(path)?;
+    let permissions = fs::metadata(&path)?.permissions();
     let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
     file.write_all(content)?;
-    file.as_file().set_permissions(found.permissions())?;
+    file.as_file().set_permissions(permissions)?;
     file.as_file().sync_all()?;
     file.persist(&path).map(drop).map_err(|error| error.error)
 }

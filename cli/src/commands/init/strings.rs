@@ -45,13 +45,11 @@ mod tests {
     use super::*;
 
     fn sdk() -> Sdk {
-        Sdk { url: "https://u.example/a&b/".to_owned(), key: "KEY".to_owned() }
+        Sdk::example("https://u.example/a&b/")
     }
 
     fn edited(text: &str) -> String {
-        let after = edit(text, &sdk()).unwrap();
-        assert_eq!(edit(&after, &sdk()).unwrap(), after, "again");
-        after
+        sdk().edited(edit, text)
     }
 
     const URL: &str = "<string moduleConfig=\"true\" name=\"CodePushServerUrl\">https://u.example/a&amp;b/</string>";

@@ -37,7 +37,7 @@ pub(crate) struct LoginCommand {
     /// Print a code for a browser on any device, instead of opening one here.
     #[arg(long, conflicts_with = "token")]
     device: bool,
-    /// Use an access key or API key. `-` reads it from standard input; without a value you are asked.
+    /// Use an access key or API key. `-` reads it from standard input; without a value you are asked. Other users of this machine can see a value here.
     #[arg(long, value_name = "TOKEN", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "clap's form of an option whose value is optional")]
     token: Option<Option<String>>,

@@ -139,3 +139,15 @@ async fn names_from_the_server_cannot_move_the_cursor() {
     let printed = Cli::with_token(&base, "svc_ak_x").expect(0, &["app", "list"]).await;
     assert!(!printed.out.contains(['\u{1b}', '\u{7}']), "{:?}", printed.out);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_version_of_the_server_is_pointed_out() {
+    for (version, said) in [("99.0.0", "newer than this CLI: 99.0.0"), ("0.0.1", "older than this CLI: 0.0.1")] {
+        let health = json!({ "status": "ok", "version": version }).to_string();
+        let refused = json!({ "error": "invalid credentials", "requestId": "r" }).to_string();
+        let (base, _) = scripted(vec![(200, &[], health.clone()), (401, &[], refused)]).await;
+        let ended = Cli::new().run_with(&["login", "--server", &base, "--token", "-"], b"svc_ak_x").await;
+        ended.error(3);
+        assert!(ended.err.contains("warning:") && ended.err.contains(said), "{}", ended.err);
+    }
+}

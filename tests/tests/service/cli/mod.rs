@@ -2,9 +2,14 @@
 //!
 //! A file per noun or concern. Sign-in in a real browser is in the test binary `browser`.
 
+mod api;
 mod apps;
 mod failures;
 mod help;
+mod init;
+mod metrics;
 mod releases;
 mod schemas;
 mod servers;
+mod shells;
+mod wrong_input;

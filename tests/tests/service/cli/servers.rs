@@ -4,7 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
+use tests::cli::{Browser, end};
+use tests::cut::{BrokenNetwork, Cut};
+use tests::people::PASSWORD;
+use tests::wait::until;
 use tests::{Cli, TestApp};
+use tokio::io::AsyncWriteExt;
 
 /// Without a keyring, as on a server.
 fn cli() -> Cli {
@@ -58,6 +63,55 @@ async fn a_token_is_verified_before_it_is_stored_and_only_its_owner_can_read_it(
     cli.run(&["whoami"]).await.error(3);
     // A key that was given by hand belongs to the user, not to the CLI.
     ada.get("/v1/account").await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_sign_ins_at_once_lose_neither_credential() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let cli = cli();
+    let folder = cli.home().join(".config/updraft");
+    fs::create_dir_all(&folder).unwrap();
+    // The other command holds the lock while this one has its answer and would write.
+    let lock = fs::File::create(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let mut command = cli.command(&["login", "--server", &app.base, "--token", "-"]);
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(ada.token().as_bytes()).await.unwrap();
+    until("the CLI waits for the lock", async || locks(child.id()?).contains("-> FLOCK").then_some(())).await;
+    fs::write(folder.join("credentials.toml"), "[credentials]\n\"https://other.example\" = \"svc_ak_other\"\n").unwrap();
+    drop(lock);
+    end(child).await.assert(0);
+    let stored = fs::read_to_string(folder.join("credentials.toml")).unwrap();
+    assert!(stored.contains("svc_ak_other") && stored.contains(ada.token()));
+}
+
+/// The locks that a process holds or waits for (Linux).
+fn locks(process: u32) -> String {
+    let all = fs::read_to_string("/proc/locks").unwrap();
+    all.lines().filter(|line| line.contains(&format!(" {process} "))).map(|line| line.to_owned() + "\n").collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_out_that_the_server_does_not_hear_of_is_said_to_be_incomplete() {
+    let network = BrokenNetwork::listen().await;
+    let app = TestApp::spawn().await;
+    network.lead_to(&app.base);
+    app.sign_up("ada").await;
+    let cli = cli();
+    let browser = Browser::of(&cli);
+    let cli = cli.with("UPDRAFT_BROWSER", &browser.program.display().to_string());
+    let child = cli.command(&["login", "--server", &network.base]).spawn().unwrap();
+    browser.approve(&app.anonymous(), "ada@example.com", PASSWORD).await;
+    end(child).await.assert(0);
+
+    network.cut_next("DELETE /v1/cli/devices/current", Cut::Answer);
+    let (what, next) = cli.run(&["logout"]).await.error(6);
+    assert!(what.contains("signed out here") && what.contains("still valid"), "{what}");
+    assert!(next.contains("Sessions and devices"), "{next}");
+    // Here it is forgotten in any case.
+    cli.run(&["whoami"]).await.error(3);
+    assert!(!fs::read_to_string(cli.home().join(".config/updraft/credentials.toml")).unwrap().contains("svc_"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

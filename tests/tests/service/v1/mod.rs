@@ -12,6 +12,7 @@ mod credentials;
 mod docs;
 mod health;
 mod mfa;
+mod missing_bodies;
 mod openapi_shape;
 mod routes;
 mod scopes;

@@ -1,0 +1,66 @@
+//! `updraft init` in a terminal: its questions, and the changes that a person declines or accepts.
+
+use std::fs;
+
+use serde_json::json;
+use tests::{Cli, TestApp};
+
+use super::open;
+
+const CONFIG: &str = "{ \"appId\": \"com.acme.demo\" }\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_app_is_created_and_the_change_is_declined_then_made() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("other").await;
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("package.json", json!({ "name": "@acme/weather", "dependencies": { "@capacitor/core": "7.0.0" } }).to_string());
+    cli.write("capacitor.config.json", CONFIG);
+    let config = || fs::read_to_string(cli.project().join("capacitor.config.json")).unwrap();
+    let terminal = open(&cli, 100).await;
+
+    terminal.enter("updraft init");
+    terminal.wait_for("the apps", |screen| screen.contains("Which app?") && screen.contains("Create a new app")).await;
+    terminal.press("Down");
+    terminal.press("Enter");
+    // The name of the package is suggested.
+    terminal.wait_for("the name", |screen| screen.contains("Name of the new app") && screen.contains("weather")).await;
+    terminal.press("Enter");
+    terminal.wait_for("the deployments", |screen| screen.contains("Which deployment?") && screen.contains("Staging")).await;
+    terminal.press("Enter");
+    let screen = terminal.wait_for("the change", |screen| screen.contains("Make this change?")).await;
+    assert!(screen.contains("Created the app weather.") && screen.contains("+++ b/capacitor.config.json"), "{screen}");
+    terminal.press("n");
+    let screen = terminal.prompt().await;
+    assert!(screen.contains("left alone"), "{screen}");
+    assert_eq!(config(), CONFIG);
+    assert!(fs::read_to_string(cli.project().join("updraft.toml")).unwrap().contains("app = \"weather\""));
+
+    // App and deployment are known now: only the change is asked about.
+    terminal.clear().await;
+    terminal.enter("updraft init");
+    let screen = terminal.wait_for("the change", |screen| screen.contains("Make this change?")).await;
+    assert!(!screen.contains("Which app?"), "{screen}");
+    terminal.press("y");
+    let screen = terminal.prompt().await;
+    assert!(screen.contains("is set up") && screen.contains("npx cap sync"), "{screen}");
+    assert!(config().contains(&ada.deployment_key("weather", "Production").await));
+    terminal.assert_restored().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_at_the_question_changes_nothing() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("capacitor.config.json", CONFIG);
+    let terminal = open(&cli, 100).await;
+    terminal.enter("updraft init --app demo --deployment Production; echo \"code $?\"");
+    terminal.wait_for("the change", |screen| screen.contains("Make this change?")).await;
+    terminal.press("C-c");
+    terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+    assert_eq!(fs::read_to_string(cli.project().join("capacitor.config.json")).unwrap(), CONFIG);
+    terminal.assert_restored().await;
+}

@@ -1,0 +1,208 @@
+//! `updraft init`: each kind of project, and projects that it must leave alone. Its questions are tested in the test binary `browser`, in a terminal.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+use tests::{Cli, Client, TestApp};
+
+const PLIST: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+	<key>CFBundlePackageType</key>
+	<string>APPL</string>
+	<!-- a remark -->
+	<key>CodePushServerURL</key>
+	<string>https://old.example/</string>
+</dict>
+</plist>
+"#;
+const STRINGS: &str = "<resources>\n    <string name=\"app_name\">Demo</string>\n</resources>\n";
+const INIT: &[&str] = &["init", "--app", "demo", "--deployment", "Production", "--yes"];
+
+/// A server with the app `demo`, a terminal of its owner, and the key of its deployment `Production`.
+struct Place {
+    app: TestApp,
+    ada: Client,
+    cli: Cli,
+    key: String,
+}
+
+impl Place {
+    async fn new() -> Self {
+        let app = TestApp::spawn().await;
+        let ada = app.sign_up("ada").await;
+        ada.create_app("demo").await;
+        let cli = Cli::with_token(&app.base, ada.token());
+        let key = ada.deployment_key("demo", "Production").await;
+        Self { app, ada, cli, key }
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.cli.project().join(path)).unwrap()
+    }
+
+    /// Sets the project up, and expects that a second run finds nothing to change.
+    async fn sets_up(&self, kind: &str, files: &[&str]) {
+        let before: Vec<String> = files.iter().map(|file| self.read(file)).collect();
+        let dry = self.cli.json(&[INIT, &["--dry-run"]].concat()).await;
+        assert_eq!((&dry["project"], &dry["made"]), (&json!(kind), &json!(false)));
+        assert_eq!(before, files.iter().map(|file| self.read(file)).collect::<Vec<_>>(), "--dry-run changes nothing");
+        assert!(!self.cli.project().join("updraft.toml").exists());
+
+        let made = self.cli.json(INIT).await;
+        assert_eq!((&made["project"], &made["made"], &made["byHand"]), (&json!(kind), &json!(true), &json!([])));
+        let changed: Vec<&str> = made["changes"].as_array().unwrap().iter().map(|change| change["path"].as_str().unwrap()).collect();
+        assert_eq!(changed, [&["updraft.toml"], files].concat());
+        assert_eq!(made["changes"], dry["changes"]);
+        let project = format!("server = \"{}\"\napp = \"demo\"\ndeployment = \"Production\"\n", self.app.base);
+        assert_eq!(self.read("updraft.toml"), project);
+        let after: Vec<String> = files.iter().map(|file| self.read(file)).collect();
+        for (file, text) in files.iter().zip(&after) {
+            assert!(text.contains(&self.key) && text.contains(&format!("{}/", self.app.base)), "{file}: {text}");
+        }
+
+        let again = self.cli.json(INIT).await;
+        assert_eq!((&again["changes"], &again["made"]), (&json!([]), &json!(true)));
+        assert_eq!(after, files.iter().map(|file| self.read(file)).collect::<Vec<_>>(), "a second run changes nothing");
+    }
+}
+
+/// `package.json` with one dependency.
+fn package(dependency: &str) -> String {
+    json!({ "name": "@acme/demo", "dependencies": { "react": "19.0.0", dependency: "1.0.0" } }).to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_react_native_project() {
+    let place = Place::new().await;
+    place.cli.write("package.json", package("react-native"));
+    place.cli.write("ios/Demo/Info.plist", PLIST);
+    // Not the app's own.
+    place.cli.write("ios/DemoTests/Info.plist", PLIST);
+    place.cli.write("ios/Pods/Other/Info.plist", PLIST);
+    place.cli.write("android/app/src/main/res/values/strings.xml", STRINGS);
+    place.sets_up("react-native", &["ios/Demo/Info.plist", "android/app/src/main/res/values/strings.xml"]).await;
+    let plist = place.read("ios/Demo/Info.plist");
+    assert!(plist.contains("<!-- a remark -->") && !plist.contains("old.example"), "{plist}");
+    assert!(place.read("ios/Pods/Other/Info.plist").contains("old.example"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expo_project() {
+    let place = Place::new().await;
+    place.cli.write("package.json", package("expo"));
+    place.cli.write("app.json", "{\n  \"expo\": {\n    \"plugins\": [\"@revopush/expo-code-push-plugin\"]\n  }\n}\n");
+    place.sets_up("expo", &["app.json"]).await;
+    let config: Value = serde_json::from_str(&place.read("app.json")).unwrap();
+    assert_eq!(config["expo"]["plugins"][0][1]["ios"]["CodePushDeploymentKey"], place.key.as_str());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cordova_project() {
+    let place = Place::new().await;
+    let config = "<?xml version='1.0' encoding='utf-8'?>\n<widget id=\"com.acme.demo\">\n    <platform name=\"ios\">\n    </platform>\n    <platform name=\"android\" />\n</widget>\n";
+    place.cli.write("config.xml", config);
+    place.sets_up("cordova", &["config.xml"]).await;
+    assert_eq!(place.read("config.xml").matches(&place.key).count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_capacitor_project() {
+    let place = Place::new().await;
+    place.cli.write("package.json", package("@capacitor/core"));
+    place.cli.write("capacitor.config.json", "{ \"appId\": \"com.acme.demo\" }");
+    place.sets_up("capacitor", &["capacitor.config.json"]).await;
+    let config: Value = serde_json::from_str(&place.read("capacitor.config.json")).unwrap();
+    assert_eq!(config["plugins"]["CodePush"]["ANDROID_DEPLOY_KEY"], place.key.as_str());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_left_alone_and_named() {
+    let place = Place::new().await;
+    for (kind, files) in [
+        (
+            "react-native",
+            &[("ios/Demo/Info.plist", "<plist><dict>"), ("android/app/src/main/res/values/strings.xml", "<resources><string")][..],
+        ),
+        ("@capacitor/core", &[("capacitor.config.json", "{ \"appId\": ")]),
+    ] {
+        place.cli.write("package.json", package(kind));
+        for (file, text) in files {
+            place.cli.write(file, text);
+        }
+        let made = place.cli.json(INIT).await;
+        let by_hand: Vec<&str> = made["byHand"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+        assert_eq!(by_hand, files.iter().map(|(file, _)| *file).collect::<Vec<_>>());
+        for (file, text) in files {
+            assert_eq!(place.read(file), *text);
+        }
+    }
+    let printed = place.cli.expect(0, INIT).await;
+    assert!(
+        printed.err.contains("capacitor.config.json was left alone") && printed.err.contains("updraft deployment show"),
+        "{}",
+        printed.err
+    );
+
+    // A project file that is no TOML is the user's to mend, for every command.
+    place.cli.write("updraft.toml", "server = \n");
+    let (what, _) = place.cli.run(INIT).await.error(2);
+    assert!(what.contains("updraft.toml, line 1"), "{what}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn links_do_not_lead_out_of_the_project() {
+    let place = Place::new().await;
+    let outside = place.cli.home().join("outside");
+    fs::create_dir(&outside).unwrap();
+    let config = "{ \"appId\": \"com.acme.demo\" }";
+    fs::write(outside.join("capacitor.config.json"), config).unwrap();
+    place.cli.write("package.json", package("@capacitor/core"));
+    symlink(outside.join("capacitor.config.json"), place.cli.project().join("capacitor.config.json")).unwrap();
+    let made = place.cli.json(INIT).await;
+    assert!(made["byHand"][0]["text"].as_str().unwrap().contains("outside of this folder"), "{made}");
+    assert_eq!(fs::read_to_string(outside.join("capacitor.config.json")).unwrap(), config);
+
+    // A link to a file that does not exist yet.
+    fs::remove_file(place.cli.project().join("updraft.toml")).unwrap();
+    symlink(outside.join("new.toml"), place.cli.project().join("updraft.toml")).unwrap();
+    place.cli.run(INIT).await.error(1);
+    assert!(!outside.join("new.toml").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_is_created_only_on_request() {
+    let place = Place::new().await;
+    let other = |flags: &[&'static str]| [&["init", "--app", "other", "--deployment", "Canary", "--yes"], flags].concat();
+    let (what, next) = place.cli.run(&other(&[])).await.error(4);
+    assert_eq!(what, "app other was not found");
+    assert!(next.contains("--create"), "{next}");
+    let (_, next) = place.cli.run(&other(&["--create", "--dry-run"])).await.error(4);
+    assert!(next.contains("--dry-run creates nothing"), "{next}");
+    place.ada.get("/v1/apps/other").await.refused(404);
+
+    let made = place.cli.json(&other(&["--create"])).await;
+    assert_eq!((&made["app"], &made["deployment"]), (&json!("other"), &json!("Canary")));
+    let deployment = place.ada.get("/v1/apps/other/deployments/Canary").await.assert(200);
+    assert_eq!(deployment["deployment"]["name"], "Canary");
+    // A folder that has no project still gets its project file, and says so.
+    assert_eq!(made["project"], Value::Null);
+    let printed = place.cli.expect(0, &["init", "--yes"]).await;
+    assert!(printed.err.contains("only updraft.toml"), "{}", printed.err);
+    assert!(place.read("updraft.toml").contains("app = \"other\""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_hidden_is_said_to_be_so() {
+    let place = Place::new().await;
+    let bob = place.app.sign_up("bob").await;
+    place.ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Viewer" })).await.assert(201);
+    place.cli.write("package.json", package("react-native"));
+    let cli = Cli::with_token(&place.app.base, bob.token());
+    let (what, next) = cli.run(INIT).await.error(1);
+    assert!(what.contains("cannot read the key"), "{what}");
+    assert!(next.contains("Developer"), "{next}");
+    assert!(!cli.project().join("updraft.toml").exists());
+}

@@ -1,0 +1,108 @@
+//! Wrong input for every command: each says what is wrong, and exits with the code that says which kind of fault it is.
+
+use std::collections::BTreeSet;
+
+use tests::{Cli, SessionOrigin, TestApp};
+
+use super::help::leaves;
+
+/// What is typed, its exit code, and a part of what it says.
+const WRONG: &[(&str, i32, &str)] = &[
+    ("login --server ftp://example.com --token", 2, "ftp://example.com"),
+    ("login --server nowhere --token -", 2, "no server is named nowhere"),
+    ("login --device --token -", 2, "cannot be used with"),
+    ("logout --server nowhere", 2, "no server is named nowhere"),
+    ("whoami --server nowhere", 2, "no server is named nowhere"),
+    ("init --app demo", 2, "--yes"),
+    ("init --app nothing --deployment Production --yes", 4, "--create"),
+    ("init --app demo --deployment Prodution --yes", 4, "Did you mean Production?"),
+    ("doctor --server nowhere", 2, "nowhere"),
+    ("server list extra", 2, "unexpected argument"),
+    ("server use nowhere", 4, "nowhere"),
+    ("server remove nowhere --yes", 4, "nowhere"),
+    ("app list extra", 2, "unexpected argument"),
+    ("app show dmo", 4, "Did you mean demo?"),
+    ("app create a/b", 1, "name"),
+    ("app rename nothing other", 4, "app nothing was not found"),
+    ("app delete nothing --yes", 4, "app nothing was not found"),
+    ("app transfer demo nobody@example.com --yes", 4, "no account has the address nobody@example.com"),
+    ("app activity --app nothing", 4, "app nothing was not found"),
+    ("deployment list --app nothing", 4, "app nothing was not found"),
+    ("deployment show Nothing", 4, "no deployment Nothing"),
+    ("deployment create Production", 5, "Production"),
+    ("deployment create Canary --key short", 1, "key"),
+    ("deployment rename Nothing Other", 4, "no deployment Nothing"),
+    ("deployment delete Nothing --yes", 4, "no deployment Nothing"),
+    ("deployment clear Nothing --yes", 4, "no deployment Nothing"),
+    ("release create absent --target-version 1.0.0", 2, "absent"),
+    ("release list --deployment Nothing", 4, "no deployment Nothing"),
+    ("release list --limit 0", 2, "0"),
+    ("release show v9", 4, "updraft release list"),
+    ("release show nine", 2, "nine"),
+    ("release edit v1", 2, "nothing"),
+    ("release edit v9 --description x", 4, "updraft release list"),
+    ("release disable v9 --yes", 4, "updraft release list"),
+    ("release enable v9 --yes", 4, "updraft release list"),
+    ("release promote v9 --to Staging", 4, "updraft release list"),
+    ("release promote v1 --to Nothing", 4, "Nothing"),
+    ("release promote v1 --to Production", 5, "own"),
+    ("release rollback --to v9 --yes", 4, "updraft release list"),
+    ("rollout show --deployment Nothing", 4, "no deployment Nothing"),
+    ("rollout set 0", 2, "0"),
+    ("rollout set 50", 5, "rollout"),
+    ("metrics --days 0", 2, "0"),
+    ("metrics --watch --output json", 2, "exclude each other"),
+    ("check --app-version latest", 2, "latest"),
+    ("collaborator list --app nothing", 4, "app nothing was not found"),
+    ("collaborator add nobody@example.com", 4, "no account has the address nobody@example.com"),
+    ("collaborator edit nobody@example.com --role Viewer", 4, "updraft collaborator list"),
+    ("collaborator edit ada@example.com --role Emperor", 2, "Emperor"),
+    ("collaborator remove nobody@example.com --yes", 4, "updraft collaborator list"),
+    ("collaborator accept nothing", 4, "app nothing was not found"),
+    ("collaborator leave nothing --yes", 4, "nothing"),
+    ("access-key list extra", 2, "unexpected argument"),
+    ("access-key show nothing", 4, "updraft access-key list"),
+    ("access-key create ci --expires soon", 2, "soon"),
+    ("access-key rename nothing other", 4, "updraft access-key list"),
+    ("access-key delete nothing --yes", 4, "updraft access-key list"),
+    ("api-key list extra", 2, "unexpected argument"),
+    ("api-key create ci --scope everything", 2, "everything"),
+    ("api-key revoke nothing --yes", 4, "updraft api-key list"),
+    ("device list extra", 2, "unexpected argument"),
+    ("device revoke nothing --yes", 4, "updraft device list"),
+    ("session list extra", 2, "unexpected argument"),
+    ("session revoke nothing --yes", 4, "updraft session list"),
+    ("api GET https://evil.example/v1/apps", 2, "not a path"),
+    ("api GET apps --header Authorization:x", 2, "set by the CLI"),
+    ("open nothing", 2, "nothing"),
+    ("completion cobol", 2, "cobol"),
+    ("man /dev/null/pages", 1, "cannot write"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_command_says_what_is_wrong() {
+    let app = TestApp::spawn().await;
+    app.sign_up("ada").await;
+    let session = app.open_session("ada", SessionOrigin::CliBrowser).await;
+    let cli = Cli::with_token(&app.base, session.token()).with("UPDRAFT_APP", "demo").with("UPDRAFT_DEPLOYMENT", "Production");
+    cli.expect(0, &["app", "create", "demo"]).await;
+    cli.write("bundle.js", "x");
+    cli.expect(0, &["release", "create", "bundle.js", "--target-version", "1.0.0"]).await;
+
+    let mut faults = Vec::new();
+    for (line, code, said) in WRONG {
+        let ended = cli.run(&line.split(' ').collect::<Vec<_>>()).await;
+        // Only the checks of `doctor` are a result.
+        let is_quiet = ended.out.is_empty() || line.starts_with("doctor");
+        let has_advice = ended.err.contains("next: ") || ended.err.contains("--help");
+        if ended.code != Some(*code) || !format!("{}{}", ended.err, ended.out).contains(said) || !is_quiet || !has_advice {
+            faults.push(format!("updraft {line}\nexpected {code} and {said:?}, but {:?}:\n{}{}", ended.code, ended.out, ended.err));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+
+    let is_for = |line: &str, command: &str| line.strip_prefix(command).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    let untested: BTreeSet<String> =
+        leaves().await.into_iter().filter(|command| !WRONG.iter().any(|(line, _, _)| is_for(line, command))).collect();
+    assert!(untested.is_empty(), "no wrong input for {untested:?}");
+}
