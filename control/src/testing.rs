@@ -128,7 +128,7 @@ pub mod snapshots {
 
 /// Reports and counters.
 pub mod counting {
-    pub use crate::domain::counting::rules::{Changes, Client, ClientReport, Epochs, Event, OTHER, Place, Stamp};
+    pub use crate::domain::counting::rules::{Change, Changes, Client, ClientReport, Epochs, Event, OTHER, Place, Stamp};
     pub use crate::domain::counting::service::{purge, store};
     pub use crate::domain::counting::{ReportStatus, counters::repo::list as counters, flags::Flag, flags::Flags};
     pub use crate::{domain::counting::repo::ClientKey, domain::counting::repo::write_clients, http::devices::Collector};

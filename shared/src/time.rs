@@ -34,6 +34,12 @@ impl UnixMillis {
         format!("{}T{hour:02}:{minute:02}:{second:02}.{:03}Z", self.utc_date(), millis % 1_000)
     }
 
+    /// The beginning of its minute.
+    #[must_use]
+    pub const fn minute(self) -> Self {
+        Self(self.0 - self.0.rem_euclid(60_000))
+    }
+
     /// The UTC calendar day: `2026-01-31`.
     pub fn utc_date(self) -> String {
         self.utc_day().to_string()

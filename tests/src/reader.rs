@@ -45,7 +45,7 @@ impl TestApp {
     /// A browser in which `<name>@example.com`, who has [`crate::people::PASSWORD`] and no second factor, is signed in.
     pub async fn signed_in_reader(&self, name: &str) -> Reader {
         let mut reader = self.reader();
-        reader.sign_in(&format!("{name}@example.com"), crate::people::PASSWORD).await.shows("Hello");
+        reader.sign_in(&format!("{name}@example.com"), crate::people::PASSWORD).await.shows("Sign out");
         reader
     }
 }

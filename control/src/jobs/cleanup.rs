@@ -1,5 +1,5 @@
 //! The job that deletes expired rows: unverified registrations, password resets, sessions, unfinished two-factor steps, CLI authorization requests,
-//! rate limit windows, idempotency keys, device cookies, networks of sign-ins, and the remains of deleted apps and deployments. Only the size of the
+//! rate limit windows, idempotency keys, recent metrics, device cookies, networks of sign-ins, and the remains of deleted apps and deployments. Only the size of the
 //! database depends on it: readers of these rows check their times, or the rows that they reference. The job also measures deployments created before
 //! sizes were stored, and moves work that the previous release has left in its own tables.
 //!
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::runner::{Job, Pause};
 use crate::domain::context::Context;
-use crate::domain::counting::{deletions, service as counting};
+use crate::domain::counting::{deletions, recent, service as counting};
 use crate::domain::credentials::{access_keys, device_cookies};
 use crate::domain::encryption::check;
 use crate::domain::error::Result;
@@ -74,6 +74,7 @@ async fn round(app: &Context, deletions: &mut deletions::Round) -> Result<bool> 
     }
     deletions.step(&app.db).await?;
     is_full |= counting::purge(&app.db, app.now()).await?;
+    is_full |= recent::purge(&app.db, app.now()).await?;
     is_full |= size::measure(app).await?;
     Ok(is_full)
 }

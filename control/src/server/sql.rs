@@ -1,7 +1,7 @@
 //! Every SQL statement of the crate, for the test that prepares each on both databases. The test also finds statements missing here.
 
 use crate::domain::access::{apps, collaborators, names};
-use crate::domain::counting::{self, counters, history};
+use crate::domain::counting::{self, counters, history, recent};
 use crate::domain::credentials::{access_keys, api_keys, device_cookies};
 use crate::domain::encryption::check;
 use crate::domain::limits::{self, quotas};
@@ -25,6 +25,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("counting/counters", counters::repo::SQL),
         ("counting/deletions", counting::deletions::SQL),
         ("counting/history", history::repo::SQL),
+        ("counting/recent", recent::repo::SQL),
         ("counting/versions", counting::versions::SQL),
         ("credentials/access_keys", access_keys::repo::SQL),
         ("credentials/api_keys", api_keys::repo::SQL),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control::testing::counting::{Changes, Client, ClientReport, Epochs, Event, Flag, OTHER, Stamp};
+use control::testing::counting::{Change, Changes, Client, ClientReport, Epochs, Event, Flag, OTHER, Stamp};
 use shared::ids::DeploymentId;
 use shared::keys::Label;
 use shared::report::{self, Report};
@@ -56,7 +56,10 @@ fn counters_are_a_function_of_the_set_of_reports() {
                     let before = client.clone();
                     assert_eq!(client.count(&reports, &epochs, &mut changes), *client != before);
                 }
-                for (place, change) in changes.0 {
+                for (place, increments) in changes.0 {
+                    let mut change = Change::default();
+                    increments.by_minute.into_values().for_each(|more| change += more);
+                    assert_eq!(change, increments.total, "seed {seed}: the minutes sum up");
                     let key = KEYS.iter().find(|key| deployment(key) == place.deployment).unwrap();
                     let counts = total.entry(((*key).to_owned(), place.bucket)).or_default();
                     for (count, more) in counts.iter_mut().zip([change.active, change.downloaded, change.installed, change.failed]) {

@@ -20,6 +20,7 @@ pub mod login;
 pub mod metrics;
 pub mod password_reset;
 pub mod problem;
+pub mod recent;
 pub mod registration;
 pub mod releases;
 pub mod second_factors;

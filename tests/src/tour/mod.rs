@@ -2,6 +2,7 @@
 //!
 //! [`all`] needs one server; states that need another one are in [`elsewhere()`].
 
+mod apps;
 mod cli;
 mod elsewhere;
 mod fresh_proof;
@@ -36,6 +37,7 @@ pub async fn all(app: &TestApp, visit: &Visit, words: &Words, look: impl AsyncFn
     let holder = tour.populate().await;
     tour.second_step(&holder).await;
     tour.account(&holder).await;
+    tour.apps(&holder).await;
     tour.shared_apps().await;
     tour.factors(&holder).await;
     tour.keys(&holder).await;

@@ -26,7 +26,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.visit.press("Create key").await;
         self.visit.sees("Set up two-factor authentication").await;
         self.shown("overdue-refused", "Access denied").await;
-        self.page("home-overdue", "", "Hello, dora@example.com").await;
+        self.page("home-overdue", "", "Apps").await;
         self.page("security-overdue", "/security", "Two-factor authentication off").await;
         self.page("key-new-overdue", "/keys/new", "New access key").await;
         self.page("api-key-new-overdue", "/keys/api/new", "New API key").await;

@@ -15,7 +15,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         // The time to set up a second factor starts with the first login.
         self.app.try_log_in(name, PASSWORD).await.assert(200);
         self.sign_in(name).await;
-        self.page("home-new", "", &format!("Hello, {name}@example.com")).await;
+        self.page("home-new", "", "Apps").await;
         self.page("security-off", "/security", "Two-factor authentication off").await;
         self.page("recovery-codes-none", "/security/recovery-codes", "Recovery codes").await;
         self.page("authenticator", "/security/authenticator", "Authenticator app").await;
@@ -57,8 +57,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
     }
 
     pub(super) async fn account(&mut self, holder: &Holder) {
-        let home = format!("Hello, {}", self.words.name);
-        self.page("home", "", &home).await;
+        self.page("home", "", "Apps").await;
         self.page("account", "/account", "Account").await;
         self.visit.press("Save name").await;
         self.visit.sees("Your name was updated.").await;

@@ -5,10 +5,14 @@ mod csv;
 mod history;
 mod watch;
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use shared::api::history::MetricsHistoryAnswer;
-use shared::api::metrics::MetricsAnswer;
+use shared::api::metrics::{Counts, MetricsAnswer};
+use shared::api::recent::RecentMetricsAnswer;
 
+use self::counts::Trend;
 use super::nearest;
 use crate::arguments::DeploymentOption;
 use crate::client::{Answer, Client, path};
@@ -35,7 +39,7 @@ pub(crate) struct MetricsCommand {
     /// Print comma-separated values with a header.
     #[arg(long)]
     csv: bool,
-    /// Show the counts again and again, until Ctrl-C.
+    /// Show the counts and the last hour again and again, until Ctrl-C.
     #[arg(long, short, conflicts_with_all = ["csv", "days"])]
     watch: bool,
     /// The seconds between two updates of --watch.
@@ -75,7 +79,7 @@ impl MetricsCommand {
             terminal::print(&csv::counts(&answer.value.metrics));
             return Ok(());
         }
-        let trend = source.trend().await;
+        let trend = source.days(&answer.value.metrics).await;
         context.show(&answer.json, || {
             counts::table(&answer.value.metrics, trend.as_ref()).when_empty("No device has reported yet.").print();
         });
@@ -105,12 +109,22 @@ impl Source<'_> {
         self.get(format!("{path}?from={}&to={today}", today.plus_days(1 - i64::from(days)))).await
     }
 
-    /// The history behind the table's last column. It is drawn only on a terminal, and the table is worth showing without it.
-    async fn trend(&self) -> Option<MetricsHistoryAnswer> {
+    /// The last days, for the table's last column. It is drawn only on a terminal, and the table is worth showing without it.
+    async fn days(&self, metrics: &BTreeMap<String, Counts>) -> Option<Trend> {
         if !terminal::is_output() {
             return None;
         }
-        self.history(counts::TREND_DAYS).await.ok().map(|answer| answer.value)
+        self.history(counts::TREND_DAYS).await.ok().map(|answer| Trend::of_days(metrics, &answer.value))
+    }
+
+    /// The same of the last hour.
+    async fn hour(&self, metrics: &BTreeMap<String, Counts>) -> Option<Trend> {
+        if !terminal::is_output() {
+            return None;
+        }
+        let path = path(["v1", "apps", self.app, "deployments", self.deployment, "metrics", "recent"]);
+        let answer = self.client.get::<RecentMetricsAnswer>(&format!("{path}?minutes={}", counts::HOUR_MINUTES)).await.ok()?;
+        Some(Trend::of_hour(metrics, &answer.value))
     }
 
     async fn get<T: serde::de::DeserializeOwned>(&self, path: String) -> Result<Answer<T>> {

@@ -9,14 +9,14 @@ use crate::output::terminal::{self, Screen};
 
 /// Draws until Ctrl-C. A server that cannot be reached for a while does not end it.
 pub(super) async fn run(source: &Source<'_>, interval: Duration) -> Result<()> {
-    let trend = source.trend().await;
     let style = terminal::stdout_style();
     let mut screen = Screen::new();
     let mut table = String::new();
     loop {
         let state = match source.counts().await {
             Ok(answer) => {
-                table = counts::table(&answer.value.metrics, trend.as_ref()).text();
+                let metrics = &answer.value.metrics;
+                table = counts::table(metrics, source.hour(metrics).await.as_ref()).text();
                 if answer.value.metrics.is_empty() && terminal::is_output() {
                     "No device has reported yet.\n".clone_into(&mut table);
                 }

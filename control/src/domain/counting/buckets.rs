@@ -53,7 +53,7 @@ pub async fn find(tx: &mut WriteTx, wanted: &BTreeSet<Place>, max_named: usize, 
         for place in places {
             let has_room = taken.len() < max_named;
             if taken.contains(&place.bucket) || (has_room && taken.insert(place.bucket.clone())) {
-                changes.at(deployment, epoch, place.bucket.clone());
+                changes.touch(place.clone());
                 buckets.insert((deployment.clone(), place.bucket.clone()), place.bucket.clone());
             } else {
                 others.insert((deployment, epoch));
@@ -61,7 +61,7 @@ pub async fn find(tx: &mut WriteTx, wanted: &BTreeSet<Place>, max_named: usize, 
         }
     }
     for (deployment, epoch) in others {
-        changes.at(deployment, epoch, OTHER.to_owned());
+        changes.touch(Place { deployment: deployment.clone(), epoch, bucket: OTHER.to_owned() });
     }
     Ok(Buckets(buckets))
 }

@@ -1,7 +1,7 @@
 //! Counting: turns reports about downloaded, installed and failed releases into counts.
 //!
 //! `rules` has the rules without a database; `service` counts one batch per transaction; `versions` decides hourly which binary versions have their own
-//! counter; `counters` and `history` read the counts, current and daily. `shared::wire::report` parses the bodies. [`crate::http::devices`],
+//! counter; `counters`, `history` and `recent` read the counts: current, daily, and by the minute. `shared::wire::report` parses the bodies. [`crate::http::devices`],
 //! [`crate::http::edge`] and [`crate::jobs::replay`] supply the reports. Start reading at [`service::store`].
 
 pub mod buckets;
@@ -9,6 +9,7 @@ pub mod counters;
 pub mod deletions;
 pub mod flags;
 pub mod history;
+pub mod recent;
 pub mod repo;
 pub mod rules;
 pub mod service;

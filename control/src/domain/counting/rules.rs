@@ -4,6 +4,7 @@
 //! ID), in whatever order they arrive. Each flag of a label is set once. So repeated and reordered reports change nothing.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use shared::ids::{DeploymentId, ReportId};
 use shared::keys::Label;
@@ -111,7 +112,8 @@ impl Client {
             if let Event::Release { label, flag } = &report.event
                 && self.flags.raise(&report.deployment, report.epoch, *label, *flag)
             {
-                changes.at(&report.deployment, report.epoch, label.to_string()).raise(*flag);
+                let place = Place { deployment: report.deployment.clone(), epoch: report.epoch, bucket: label.to_string() };
+                changes.add(place, report.stamp.received, Change::of(*flag));
                 altered = true;
             }
         }
@@ -119,7 +121,8 @@ impl Client {
         if let Some((stamp, report, bucket)) = moves.max_by(|left, right| left.0.cmp(right.0))
             && self.newest.as_ref().is_none_or(|newest| newest < stamp)
         {
-            self.move_to(Place { deployment: report.deployment.clone(), epoch: report.epoch, bucket }, epochs, changes);
+            let place = Place { deployment: report.deployment.clone(), epoch: report.epoch, bucket };
+            self.move_to(place, stamp.received, epochs, changes);
             self.waiting = report.event.waiting();
             self.newest = Some(stamp.clone());
             altered = true;
@@ -130,47 +133,47 @@ impl Client {
         altered
     }
 
-    /// Moves the device from this binary version's place to [`OTHER`], because the version loses its counter. Returns whether it was there.
-    pub fn lose_place(&mut self, place: &Place, changes: &mut Changes) -> bool {
+    /// Moves the device from this binary version's place to [`OTHER`], because the version loses its counter now. Returns whether it was there.
+    pub fn lose_place(&mut self, place: &Place, now: UnixMillis, changes: &mut Changes) -> bool {
         if self.place.as_ref() != Some(place) {
             return false;
         }
         let others = Place { bucket: OTHER.to_owned(), ..place.clone() };
         self.waiting = Some(place.bucket.clone());
-        self.shift(others, changes);
+        self.shift(others, now, changes);
         true
     }
 
     /// Moves the device from [`OTHER`] to this place, if it waits for it: its binary version now has a counter. Returns whether it was waiting.
-    pub fn gain_place(&mut self, place: &Place, changes: &mut Changes) -> bool {
+    pub fn gain_place(&mut self, place: &Place, now: UnixMillis, changes: &mut Changes) -> bool {
         let is_other = |own: &Place| own.bucket == OTHER && own.deployment == place.deployment && own.epoch == place.epoch;
         if self.waiting.as_ref() != Some(&place.bucket) || !self.place.as_ref().is_some_and(is_other) {
             return false;
         }
         self.waiting = None;
-        self.shift(place.clone(), changes);
+        self.shift(place.clone(), now, changes);
         true
     }
 
     /// Moves it to another place of the same deployment and epoch.
-    fn shift(&mut self, place: Place, changes: &mut Changes) {
+    fn shift(&mut self, place: Place, now: UnixMillis, changes: &mut Changes) {
         if let Some(old) = self.place.replace(place.clone()) {
-            changes.0.entry(old).or_default().active -= 1;
+            changes.add(old, now, Change::active(-1));
         }
-        changes.0.entry(place).or_default().active += 1;
+        changes.add(place, now, Change::active(1));
     }
 
     /// −1 for the old place, unless that was cleared or deleted since; +1 for the new place.
-    fn move_to(&mut self, place: Place, epochs: &Epochs, changes: &mut Changes) {
+    fn move_to(&mut self, place: Place, received: UnixMillis, epochs: &Epochs, changes: &mut Changes) {
         if let Some(old) = self.place.take().filter(|old| epochs.get(&old.deployment) == Some(&old.epoch)) {
-            changes.0.entry(old).or_default().active -= 1;
+            changes.add(old, received, Change::active(-1));
         }
-        changes.0.entry(place.clone()).or_default().active += 1;
+        changes.add(place.clone(), received, Change::active(1));
         self.place = Some(place);
     }
 }
 
-/// The increments of one counter row.
+/// What is added to one counter row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// Devices whose place it is.
@@ -184,23 +187,53 @@ pub struct Change {
 }
 
 impl Change {
-    /// Adds one to the counter of the flag.
-    pub fn raise(&mut self, flag: Flag) {
+    /// One more device has this flag.
+    pub fn of(flag: Flag) -> Self {
         match flag {
-            Flag::Downloaded => self.downloaded += 1,
-            Flag::Installed => self.installed += 1,
-            Flag::Failed => self.failed += 1,
+            Flag::Downloaded => Self { downloaded: 1, ..Self::default() },
+            Flag::Installed => Self { installed: 1, ..Self::default() },
+            Flag::Failed => Self { failed: 1, ..Self::default() },
         }
     }
+
+    /// This many more devices are there.
+    pub fn active(devices: i64) -> Self {
+        Self { active: devices, ..Self::default() }
+    }
+}
+
+impl AddAssign for Change {
+    fn add_assign(&mut self, other: Self) {
+        self.active += other.active;
+        self.downloaded += other.downloaded;
+        self.installed += other.installed;
+        self.failed += other.failed;
+    }
+}
+
+/// The increments of one counter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Increments {
+    /// All of them.
+    pub total: Change,
+    /// The same by the minute in which the reports were received.
+    pub by_minute: BTreeMap<UnixMillis, Change>,
 }
 
 /// The increments of one batch, in the order in which the counters are locked.
 #[derive(Clone, Debug, Default)]
-pub struct Changes(pub BTreeMap<Place, Change>);
+pub struct Changes(pub BTreeMap<Place, Increments>);
 
 impl Changes {
-    /// The increments of one counter, initially zero.
-    pub fn at(&mut self, deployment: &DeploymentId, epoch: i64, bucket: String) -> &mut Change {
-        self.0.entry(Place { deployment: deployment.clone(), epoch, bucket }).or_default()
+    /// Adds to a counter, because of a report that was received at this time.
+    pub fn add(&mut self, place: Place, received: UnixMillis, change: Change) {
+        let increments = self.0.entry(place).or_default();
+        increments.total += change;
+        *increments.by_minute.entry(received.minute()).or_default() += change;
+    }
+
+    /// Lets the counter exist, even if nothing is added to it.
+    pub fn touch(&mut self, place: Place) {
+        self.0.entry(place).or_default();
     }
 }

@@ -1,6 +1,6 @@
 //! Counts a batch of reports in one transaction, by the rules in [`rules`](super::rules).
 //!
-//! All batches take locks in the same order: report IDs, deployments (rarely), devices' rows, counters. Each kind is locked in key order by one statement, or
+//! All batches take locks in the same order: report IDs, deployments (rarely), devices' rows, counters, minutes. Each kind is locked in key order by one statement, or
 //! by several with ascending keys. So replicas can wait for each other but never deadlock, and nothing here retries a deadlock.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +13,8 @@ use shared::time::UnixMillis;
 use super::buckets::{self, Buckets};
 use super::flags::Flag;
 use super::repo::{self, ClientKey, DeploymentRow};
-use super::rules::{Changes, ClientReport, Epochs, Event, Place, Stamp};
-use super::{Outcome, ReportStatus};
+use super::rules::{Change, Changes, ClientReport, Epochs, Event, Place, Stamp};
+use super::{Outcome, ReportStatus, recent};
 use crate::domain::counting::counters as metrics;
 use crate::infra::db::{Db, WriteTx};
 
@@ -131,6 +131,7 @@ async fn count(tx: &mut WriteTx, max_named: usize, reports: &[Report], now: Unix
     }
     repo::write_clients(tx, &rows).await?;
     metrics::repo::add(tx, &changes, now.utc_day()).await?;
+    recent::repo::add(tx, &changes, now).await?;
     if !are_current(tx, &changes, &epochs).await? {
         return Ok(None);
     }
@@ -147,7 +148,7 @@ async fn count(tx: &mut WriteTx, max_named: usize, reports: &[Report], now: Unix
 /// deleted, and the batch would recreate a deleted row with a negative value.
 async fn are_current(tx: &mut WriteTx, changes: &Changes, epochs: &Epochs) -> sqlx::Result<bool> {
     let lowered: BTreeSet<&DeploymentId> =
-        changes.0.iter().filter(|(_, change)| change.active < 0).map(|(place, _)| &place.deployment).collect();
+        changes.0.iter().filter(|(_, increments)| increments.total.active < 0).map(|(place, _)| &place.deployment).collect();
     let now = repo::epochs(tx, &lowered).await?;
     Ok(lowered.into_iter().all(|deployment| now.get(deployment) == epochs.get(deployment)))
 }
@@ -175,10 +176,12 @@ async fn countable<'r>(
 
 /// A report without a client ID counts as a device that is never seen again: its report ID replaces the flag, and it is active nowhere.
 async fn count_anonymous(tx: &mut WriteTx, reports: &[&Countable<'_>], now: UnixMillis, changes: &mut Changes) -> sqlx::Result<()> {
-    let by_id: BTreeMap<_, _> = reports.iter().filter_map(|item| Some((&item.report.id, (item.deployment, item.release()?)))).collect();
+    let by_id: BTreeMap<_, _> = reports.iter().filter_map(|item| Some((&item.report.id, (item, item.release()?)))).collect();
     let new = repo::insert_ids(tx, &by_id.keys().copied().collect(), now).await?;
-    for (_, (deployment, (label, flag))) in by_id.into_iter().filter(|(id, _)| new.contains(*id)) {
-        changes.at(&deployment.id, deployment.counting_epoch, label.to_string()).raise(flag);
+    for (_, (item, (label, flag))) in by_id.into_iter().filter(|(id, _)| new.contains(*id)) {
+        let deployment = item.deployment;
+        let place = Place { deployment: deployment.id.clone(), epoch: deployment.counting_epoch, bucket: label.to_string() };
+        changes.add(place, item.report.received, Change::of(flag));
     }
     Ok(())
 }

@@ -9,9 +9,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use shared::ids::{AppId, DeploymentId};
-use shared::time::UtcDay;
+use shared::time::UnixMillis;
 
 use super::buckets::is_name;
+use super::recent;
 use super::repo::{self, CHUNK, ClientKey};
 use super::rules::{Changes, Client, Place};
 use super::service::is_unreadable;
@@ -68,7 +69,7 @@ pub async fn round(app: &Context) -> usize {
             }
         };
         let Some(contested) = found else { continue };
-        if let Err(error) = contested.settle(&app.db, max_named, app.now().utc_day()).await {
+        if let Err(error) = contested.settle(&app.db, max_named, app.now()).await {
             let deployment = contested.deployment.as_str();
             tracing::warn!(deployment.id = deployment, cause = chain(&error), "could not compare binary versions; will retry in a minute");
             failures += 1;
@@ -99,14 +100,14 @@ fn compare(named: BTreeMap<String, i64>, waiting: Vec<(String, i64)>, max_named:
 }
 
 impl WaitingDeployment {
-    async fn settle(&self, db: &Db, max_named: usize, today: UtcDay) -> sqlx::Result<()> {
+    async fn settle(&self, db: &Db, max_named: usize, now: UnixMillis) -> sqlx::Result<()> {
         let (exchange, mut arrived) = self.exchange(db, max_named).await?;
-        self.empty(db, &exchange.losing, today).await?;
+        self.empty(db, &exchange.losing, now).await?;
         if !exchange.losing.is_empty() || !exchange.gaining.is_empty() {
-            arrived.extend(self.hand_over(db, &exchange, max_named, today).await?);
+            arrived.extend(self.hand_over(db, &exchange, max_named, now).await?);
         }
         for version in arrived.iter().filter(|version| !exchange.losing.contains(*version)) {
-            self.fill(db, version, today).await?;
+            self.fill(db, version, now).await?;
         }
         Ok(())
     }
@@ -127,7 +128,7 @@ impl WaitingDeployment {
     }
 
     /// Moves the devices of these versions to [`super::rules::OTHER`].
-    async fn empty(&self, db: &Db, losing: &BTreeSet<String>, today: UtcDay) -> sqlx::Result<()> {
+    async fn empty(&self, db: &Db, losing: &BTreeSet<String>, now: UnixMillis) -> sqlx::Result<()> {
         let losing_now: Vec<&str> = losing.iter().map(String::as_str).collect();
         for versions in losing_now.chunks(CHUNK) {
             let mut after = Vec::new();
@@ -137,16 +138,16 @@ impl WaitingDeployment {
                 after.clone_from(last);
                 let lose_place = |client: &mut Client, changes: &mut Changes| {
                     let place = client.place.clone().filter(|place| losing.contains(&place.bucket));
-                    place.is_some_and(|place| self.is_ours(&place) && client.lose_place(&place, changes))
+                    place.is_some_and(|place| self.is_ours(&place) && client.lose_place(&place, now, changes))
                 };
-                self.step(db, clients, None, today, lose_place).await?;
+                self.step(db, clients, None, now, lose_place).await?;
             }
         }
         Ok(())
     }
 
     /// Deletes the losing versions' counters that are now empty, and gives free places to the gaining versions. Returns which got one.
-    async fn hand_over(&self, db: &Db, exchange: &Exchange, max_named: usize, today: UtcDay) -> sqlx::Result<Vec<String>> {
+    async fn hand_over(&self, db: &Db, exchange: &Exchange, max_named: usize, now: UnixMillis) -> sqlx::Result<Vec<String>> {
         let mut tx = db.write().await?;
         if !self.lock(&mut tx).await? {
             return Ok(Vec::new());
@@ -159,15 +160,15 @@ impl WaitingDeployment {
         let given: Vec<String> = exchange.gaining.iter().filter(|version| !places.contains(version)).take(room).cloned().collect();
         let mut changes = Changes::default();
         for version in &given {
-            changes.at(&self.deployment, self.epoch, version.clone());
+            changes.touch(Place { deployment: self.deployment.clone(), epoch: self.epoch, bucket: version.clone() });
         }
-        metrics::repo::add(&mut tx, &changes, today).await?;
+        metrics::repo::add(&mut tx, &changes, now.utc_day()).await?;
         tx.commit().await?;
         Ok(given)
     }
 
     /// Moves the devices that wait for this version's place to it.
-    async fn fill(&self, db: &Db, version: &str, today: UtcDay) -> sqlx::Result<()> {
+    async fn fill(&self, db: &Db, version: &str, now: UnixMillis) -> sqlx::Result<()> {
         let place = Place { deployment: self.deployment.clone(), epoch: self.epoch, bucket: version.to_owned() };
         let (mut after, limit) = (Vec::new(), i64::try_from(STEP).unwrap_or(i64::MAX));
         loop {
@@ -183,7 +184,7 @@ impl WaitingDeployment {
             drop(tx);
             let Some(last) = clients.last() else { return Ok(()) };
             after.clone_from(last);
-            self.step(db, clients, Some(&place), today, |client, changes| client.gain_place(&place, changes)).await?;
+            self.step(db, clients, Some(&place), now, |client, changes| client.gain_place(&place, now, changes)).await?;
         }
     }
 
@@ -209,17 +210,17 @@ impl WaitingDeployment {
         db: &Db,
         clients: Vec<Vec<u8>>,
         target: Option<&Place>,
-        today: UtcDay,
+        now: UnixMillis,
         shift: impl Fn(&mut Client, &mut Changes) -> bool,
     ) -> sqlx::Result<()> {
         let keys: Vec<ClientKey> =
             clients.into_iter().filter_map(|client| Some(ClientKey { app: self.app.clone(), client: client.try_into().ok()? })).collect();
-        match self.shift(db, &keys, target, today, &shift).await {
+        match self.shift(db, &keys, target, now, &shift).await {
             Err(error) if is_unreadable(&error) => {}
             done => return done,
         }
         for key in &keys {
-            match self.shift(db, std::slice::from_ref(key), target, today, &shift).await {
+            match self.shift(db, std::slice::from_ref(key), target, now, &shift).await {
                 Err(error) if is_unreadable(&error) => {}
                 done => done?,
             }
@@ -233,7 +234,7 @@ impl WaitingDeployment {
         db: &Db,
         keys: &[ClientKey],
         target: Option<&Place>,
-        today: UtcDay,
+        now: UnixMillis,
         shift: &impl Fn(&mut Client, &mut Changes) -> bool,
     ) -> sqlx::Result<()> {
         let mut tx = db.write().await?;
@@ -250,7 +251,8 @@ impl WaitingDeployment {
         let moved: Vec<_> =
             rows.into_iter().filter_map(|(key, mut client)| shift(&mut client, &mut changes).then_some((key, client))).collect();
         repo::write_clients(&mut tx, &moved).await?;
-        metrics::repo::add(&mut tx, &changes, today).await?;
+        metrics::repo::add(&mut tx, &changes, now.utc_day()).await?;
+        recent::repo::add(&mut tx, &changes, now).await?;
         tx.commit().await
     }
 

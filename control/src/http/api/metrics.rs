@@ -5,7 +5,7 @@ use shared::api::metrics::{Counts, MetricsAnswer};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::history;
+use super::{history, recent};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ReadMetrics;
 use crate::domain::counting::counters;
@@ -15,7 +15,7 @@ use crate::http::extract::{DeploymentPath, Json};
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(read_metrics)).merge(history::routes())
+    OpenApiRouter::new().routes(routes!(read_metrics)).merge(history::routes()).merge(recent::routes())
 }
 
 /// Get a deployment's metrics.

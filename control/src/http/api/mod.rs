@@ -25,6 +25,7 @@ pub mod passkeys;
 pub mod password_reset;
 pub mod promotions;
 pub mod reauthentication;
+pub mod recent;
 pub mod recovery_codes;
 pub mod registration;
 pub mod release_list;

@@ -23,6 +23,10 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ("htmx.min.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/htmx.min.js")),
     // Pages with confirmations: shows them as dialogs.
     ("dialogs.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/dialogs.js")),
+    // Pages with charts: uPlot 1.6.32 (MIT License, `uplot.LICENSE`), unchanged from its npm package, and what draws tables with it.
+    ("uplot.min.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/uplot.min.js")),
+    ("uplot.min.css", "text/css; charset=utf-8", include_bytes!("../../../assets/dashboard/uplot.min.css")),
+    ("charts.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/charts.js")),
     ("print.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/print.js")),
     // The page that authorizes a CLI: enables the button after a short delay.
     ("decide.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/decide.js")),

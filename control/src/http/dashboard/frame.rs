@@ -81,7 +81,10 @@ impl Frame {
     /// Whether this is the page, or one below it: for the navigation.
     pub fn is_at(&self, page: &str) -> bool {
         let (here, page_path) = (self.0.path.split('?').next().unwrap_or_default(), self.path(page));
-        here == page_path || (page != "/" && here.strip_prefix(&page_path).is_some_and(|rest| rest.starts_with('/')))
+        let (is_list, apps) = (page == "/", self.path("/apps/"));
+        here == page_path
+            || (is_list && here.starts_with(&apps))
+            || (!is_list && here.strip_prefix(&page_path).is_some_and(|rest| rest.starts_with('/')))
     }
 
     /// The pages in the navigation.

@@ -6,6 +6,7 @@
 
 mod account;
 mod api_keys;
+mod apps;
 pub mod assets;
 mod cli;
 mod cli_key;
@@ -19,7 +20,6 @@ pub mod flash;
 pub mod form;
 pub mod frame;
 pub mod headers;
-mod home;
 mod keys;
 mod page_routes;
 mod passkey_sign_in;
@@ -57,8 +57,7 @@ use crate::http::layer as web;
 pub fn pages() -> Pages {
     // The design system is for developers: release builds do not serve it.
     let first = if cfg!(debug_assertions) { Pages::default().page("/design", get(design::show)) } else { Pages::default() };
-    factors::pages(first)
-        .page("/", get(home::show))
+    apps::pages(factors::pages(first))
         .page("/sign-up", get(sign_up::show).post(sign_up::submit))
         .page("/sign-up/sent", get(sign_up::show_sent).post(sign_up::send_again))
         .page("/verify-email", get(sign_up::show_verify).post(sign_up::verify))

@@ -8,23 +8,12 @@ use crate::domain::error::{Error, Result};
 
 /// The navigation for signed-in visitors: label and page.
 pub const NAVIGATION: &[(&str, &str)] = &[
-    ("Home", "/"),
+    ("Apps", "/"),
     ("Account", "/account"),
     ("Two-factor authentication", "/security"),
     ("Sessions and devices", "/sessions"),
     ("Keys", "/keys"),
 ];
-
-/// The description of a page in the navigation, for the home page.
-pub fn about(page: &str) -> &'static str {
-    match page {
-        "/account" => "Your name, password, shared apps and limits.",
-        "/security" => "Passkeys, authenticator app and recovery codes.",
-        "/sessions" => "Where you are signed in, and which devices can use your account.",
-        "/keys" => "Access keys for your CLIs, API keys for CI and other automation.",
-        _ => "",
-    }
-}
 
 /// A page with status 200.
 pub fn page(template: &impl Template) -> Result<Response> {
@@ -60,4 +49,49 @@ pub fn sentence(text: &str) -> String {
     let first: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
     let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
     format!("{first}{}{end}", characters.as_str())
+}
+
+/// A number with thousands separators: `1,234,567`.
+pub fn grouped(number: i64) -> String {
+    let digits = number.unsigned_abs().to_string();
+    let mut text = if number < 0 { "-".to_owned() } else { String::new() };
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `part` of `whole` in percent: `12%`, `0.3%`, and `–` if there is no whole. Few is never shown as none, nor nearly all as all.
+pub fn share(part: i64, whole: i64) -> String {
+    if whole <= 0 {
+        return "–".to_owned();
+    }
+    // Tenths of a percent, rounded.
+    let tenths = (i128::from(part) * 2_000 + i128::from(whole)) / (2 * i128::from(whole));
+    match tenths {
+        0 if part > 0 => "<0.1%".to_owned(),
+        1_000.. if part < whole => ">99.9%".to_owned(),
+        tenths if tenths % 10 == 0 => format!("{}%", tenths / 10),
+        tenths => format!("{}.{}%", tenths / 10, tenths % 10),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_shares_never_rounded_to_none_or_all() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+        for (part, whole, text) in
+            [(0, 0, "–"), (0, 10, "0%"), (1, 3, "33.3%"), (10, 10, "100%"), (1, 100_000, "<0.1%"), (99_999, 100_000, ">99.9%")]
+        {
+            assert_eq!(share(part, whole), text);
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Query parameters of the management API and of pages.
 
 use std::borrow::Cow;
+use std::fmt::Display;
+use std::str::FromStr;
 
 use shared::{FieldErrors, Invalid};
 
@@ -26,8 +28,18 @@ pub fn parameter<'q>(query: &'q str, name: &'static str) -> Result<Option<Cow<'q
 
 /// The page size of a list: `limit`, 1 to `most`.
 pub fn page_size(value: Option<Cow<'_, str>>, default: u8, most: u8) -> Result<u8, Invalid> {
+    whole_number(value, default, most)
+}
+
+/// A whole number from 1 to `most`.
+pub fn whole_number<N>(value: Option<Cow<'_, str>>, default: N, most: N) -> Result<N, Invalid>
+where
+    N: Copy + PartialOrd + From<u8> + FromStr + Display,
+{
     let Some(value) = value else { return Ok(default) };
     // `parse` alone would take a plus sign, too.
     let number = value.bytes().all(|byte| byte.is_ascii_digit()).then(|| value.parse().ok()).flatten();
-    number.filter(|number| (1..=most).contains(number)).ok_or_else(|| Invalid::from(format!("must be a whole number from 1 to {most}")))
+    number
+        .filter(|number| *number >= N::from(1) && *number <= most)
+        .ok_or_else(|| Invalid::from(format!("must be a whole number from 1 to {most}")))
 }

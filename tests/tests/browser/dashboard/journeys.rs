@@ -32,7 +32,7 @@ async fn signed_in(app: &TestApp, visit: &Visit) {
     app.register("ada").await;
     visit.open("/dashboard").await;
     visit.type_password("ada").await;
-    visit.is_at("Hello, ada@example.com").await;
+    visit.is_at("Apps").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,7 +59,7 @@ async fn a_visitor_signs_up_sets_up_an_authenticator_app_and_signs_in_with_its_c
         app.clock.advance(STEP);
         visit.fill("code", &totp.code(app.clock.now())).await;
         visit.press("Sign in").await;
-        visit.is_at("Hello, Ada").await;
+        visit.is_at("Apps").await;
 
         sign_out(visit).await;
         visit.type_password("ada").await;
@@ -67,7 +67,7 @@ async fn a_visitor_signs_up_sets_up_an_authenticator_app_and_signs_in_with_its_c
         visit.is_at("Recovery code").await;
         visit.fill("code", &codes[4]).await;
         visit.press("Sign in").await;
-        visit.is_at("Hello, Ada").await;
+        visit.is_at("Apps").await;
         visit.open("/dashboard/security").await;
         visit.sees("9 left").await;
         for asked in visit.asked().await {
@@ -333,7 +333,7 @@ async fn a_forgotten_password_is_reset_with_the_mail() {
         visit.fill("email", "ada@example.com").await;
         visit.fill("password", new).await;
         visit.press("Sign in").await;
-        visit.is_at("Hello, ada@example.com").await;
+        visit.is_at("Apps").await;
         for asked in visit.asked().await {
             assert!(!asked.contains(&mail.token()), "{asked}");
         }
@@ -360,7 +360,7 @@ async fn an_address_that_someone_else_registered_is_confirmed_with_the_owners_pa
         visit.press("Use this password instead").await;
         visit.sees("Your email address is confirmed").await;
         visit.type_password("ada").await;
-        visit.is_at("Hello, ada@example.com").await;
+        visit.is_at("Apps").await;
     })
     .await;
 }

@@ -81,10 +81,20 @@ async fn pages_are_small_stable_accessible_and_follow_their_csp_in_light_and_dar
     assert!(found.contains("html-has-lang"), "{found}");
 }
 
-/// Every page was opened, except those that only take forms or redirect. A static path counts only for its own page.
+/// Every page was opened, except those that only take forms or redirect, and the metrics' parts. A static path counts only for its own page.
 #[track_caller]
 fn every_page_was_opened(opened: &[String]) {
-    let sent = ["/options", "/sign-in/passkey", "/second-factor/passkey", "/sign-out", "/download", "/end", "/end-others"];
+    let sent = [
+        "/options",
+        "/sign-in/passkey",
+        "/second-factor/passkey",
+        "/sign-out",
+        "/download",
+        "/end",
+        "/end-others",
+        "/metrics/live",
+        ".csv",
+    ];
     let missing =
         missing(opened, control::testing::server::pages().paths.into_iter().filter(|page| !sent.iter().any(|end| page.ends_with(end))));
     assert!(missing.is_empty(), "the tour does not include {missing:?}");

@@ -2,6 +2,7 @@
 
 mod journeys;
 mod looks;
+mod metrics;
 mod passkeys;
 mod policy;
 mod refusals;
@@ -33,7 +34,7 @@ async fn sign_up(app: &TestApp, visit: &Visit) {
     visit.press("Confirm address").await;
     visit.sees("Your email address is confirmed").await;
     visit.type_password("ada").await;
-    visit.is_at("Hello, Ada").await;
+    visit.is_at("Apps").await;
     for asked in visit.asked().await {
         assert!(!asked.contains(&mail.token()), "{asked}");
     }

@@ -41,7 +41,7 @@ async fn a_passkey_signs_in_without_a_password_and_confirms_changes() {
 
         sign_out(&visit).await;
         visit.press("Sign in with a passkey").await;
-        visit.is_at("Hello, Ada").await;
+        visit.is_at("Apps").await;
 
         // Adds an authenticator app, with the passkey as proof.
         visit.press("Two-factor authentication").await;
@@ -137,7 +137,7 @@ async fn an_authenticator_without_resident_keys_is_refused_and_another_one_signs
         visit.type_password("ada").await;
         visit.is_at("Two-factor authentication").await;
         visit.press("Use a passkey").await;
-        visit.is_at("Hello, Ada").await;
+        visit.is_at("Apps").await;
         assert_eq!(visit.complaints().await, Vec::<String>::new(), "{input_method:?}");
     }
 }

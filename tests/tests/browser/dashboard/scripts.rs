@@ -14,7 +14,7 @@ async fn ada() -> (TestApp, Visit) {
     visit.plug_in_authenticator(true).await;
     visit.open("/dashboard").await;
     visit.type_password("ada").await;
-    visit.is_at("Hello, ada@example.com").await;
+    visit.is_at("Apps").await;
     (app, visit)
 }
 

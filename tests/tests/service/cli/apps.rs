@@ -78,3 +78,25 @@ async fn the_activity_says_who_changed_what() {
     assert!(listed.out.contains("ada@example.com\tapp.create"), "{}", listed.out);
     assert!(cli.json(&["app", "activity", "--app", "demo"]).await["events"].as_array().is_some_and(|events| !events.is_empty()));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_the_dashboard_are_opened_by_name() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let cli = Cli::with_token(&app.base, ada.token());
+    let dashboard = app.state().settings.dashboard_url.clone();
+    ada.create_app("my app").await;
+    ada.upload("my%20app", "Staging", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    for (arguments, page) in [
+        (&["app", "my app"][..], "/apps/my%20app"),
+        (&["deployment", "Staging", "-a", "my app"], "/apps/my%20app/deployments/Staging"),
+        (&["release", "v7", "-a", "my app", "-d", "Staging"], "/apps/my%20app/deployments/Staging/releases/v7"),
+        (&["release", "-a", "my app", "-d", "Staging"], "/apps/my%20app/deployments/Staging/releases/v1"),
+        (&["keys"], "/keys"),
+        (&[], ""),
+    ] {
+        let arguments: Vec<&str> = ["open", "--print"].into_iter().chain(arguments.iter().copied()).collect();
+        assert_eq!(cli.expect(0, &arguments).await.out, format!("{dashboard}{page}\n"), "{arguments:?}");
+    }
+    cli.run(&["open", "deployment", "Staging"]).await.error(2);
+}

@@ -16,7 +16,7 @@ async fn the_api_ignores_the_cookie() {
     let headers = [("content-type", "application/json"), ("sec-fetch-site", "same-origin")];
     reader.ask(Method::POST, "/v1/apps", &headers, Some("{\"name\":\"demo\"}".to_owned())).await.refused(401);
     reader.ask(Method::DELETE, "/v1/account/sessions", &headers, None).await.refused(401);
-    reader.open("/dashboard").await.shows("Hello");
+    reader.open("/dashboard").await.shows("Sign out");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,5 +40,5 @@ async fn pages_ignore_bearer_credentials() {
     }
     let mut reader = app.reader();
     reader.cookies.insert("updraft".to_owned(), session.token().to_owned());
-    reader.open("/dashboard").await.shows("Hello");
+    reader.open("/dashboard").await.shows("Sign out");
 }

@@ -64,14 +64,14 @@ async fn each_sign_in_creates_a_session_and_revokes_the_previous_one() {
     let mut reader = app.signed_in_reader("ada").await;
     let first = reader.cookies["updraft"].clone();
     let mut old = reader.clone();
-    reader.fill("/dashboard/sign-in?again", &[("email", "ada@example.com"), ("password", PASSWORD)]).await.shows("Hello");
+    reader.fill("/dashboard/sign-in?again", &[("email", "ada@example.com"), ("password", PASSWORD)]).await.shows("Sign out");
     assert_ne!(first, reader.cookies["updraft"]);
     old.open("/dashboard").await.is_at("/dashboard/sign-in");
     assert!(!old.cookies.contains_key("updraft"), "the cookie of a revoked session is removed");
     // A planted value never becomes a session.
     let mut planted = app.reader();
     planted.cookies.insert("updraft".to_owned(), format!("svc_ss_{}", "A".repeat(43)));
-    planted.sign_in("ada@example.com", PASSWORD).await.shows("Hello");
+    planted.sign_in("ada@example.com", PASSWORD).await.shows("Sign out");
     assert_ne!(planted.cookies["updraft"], format!("svc_ss_{}", "A".repeat(43)));
 }
 

@@ -43,9 +43,16 @@ async fn static_files_are_local_named_by_hash_and_cached_forever() {
 }
 
 #[test]
-fn htmx_is_identical_to_its_npm_package() {
-    let ours = fs::read(paths::root().join("control/assets/dashboard/htmx.min.js")).unwrap();
-    // From `cargo xtask setup`, in the version of package.json.
-    let theirs = fs::read(paths::root().join("node_modules/htmx.org/dist/htmx.min.js")).unwrap();
-    assert!(ours == theirs);
+fn files_of_others_are_identical_to_their_npm_packages() {
+    for (ours, theirs) in [
+        ("htmx.min.js", "htmx.org/dist/htmx.min.js"),
+        ("uplot.min.js", "uplot/dist/uPlot.iife.min.js"),
+        ("uplot.min.css", "uplot/dist/uPlot.min.css"),
+        ("uplot.LICENSE", "uplot/LICENSE"),
+    ] {
+        let embedded = fs::read(paths::root().join("control/assets/dashboard").join(ours)).unwrap();
+        // From `cargo xtask setup`, in the version of package.json.
+        let packaged = fs::read(paths::root().join("node_modules").join(theirs)).unwrap();
+        assert!(embedded == packaged, "{ours}");
+    }
 }

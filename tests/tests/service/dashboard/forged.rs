@@ -67,7 +67,7 @@ async fn another_site_cannot_sign_a_user_out() {
     let planted = stranger.open("/dashboard/sign-in").await.form().fields["csrf"].clone();
     both.cookies.extend(stranger.cookies.clone());
     assert!(!signs_out(&both, &[FORM, OURS], Some(body(&planted))).await);
-    ada.open("/dashboard").await.has_status(200).shows("Hello");
+    ada.open("/dashboard").await.has_status(200).shows("Sign out");
     // It works with either header, and from a script.
     let mut by_origin = app.signed_in_reader("ada").await;
     let own = by_origin.open("/dashboard").await.form_to("/dashboard/sign-out").fields["csrf"].clone();
@@ -189,7 +189,7 @@ async fn the_sign_in_after_that_leads_to_the_forms_page_and_nothing_has_changed(
     // A code in another form means nothing.
     outlived(&app, &form("/dashboard/keys/new", &[("userCode", code)])).await.is_at("/dashboard/keys/new");
     // A path that cannot be opened is not returned to.
-    outlived(&app, &form("/dashboard/sessions/end-others", &[])).await.is_at("/dashboard").shows("Hello");
+    outlived(&app, &form("/dashboard/sessions/end-others", &[])).await.is_at("/dashboard").shows("Sign out");
 }
 
 #[tokio::test(flavor = "multi_thread")]

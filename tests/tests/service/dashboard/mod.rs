@@ -2,6 +2,7 @@
 
 mod account;
 mod after_sign_in;
+mod apps;
 mod authorized_devices;
 mod base_address;
 mod cookie_and_bearer;
@@ -84,6 +85,15 @@ const PAGES: &[(&str, Audience)] = &[
     ("/activate", Audience::SignedIn),
     ("/cli/authorize/{authorization}", Audience::SignedIn),
     ("/cli/key", Audience::SignedIn),
+    ("/apps/new", Audience::SignedIn),
+    ("/apps/{app}", Audience::SignedIn),
+    ("/apps/{app}/collaborators", Audience::SignedIn),
+    ("/apps/{app}/activity", Audience::SignedIn),
+    ("/apps/{app}/deployments/{deployment}", Audience::SignedIn),
+    ("/apps/{app}/deployments/{deployment}/releases/{label}", Audience::SignedIn),
+    ("/apps/{app}/deployments/{deployment}/metrics", Audience::SignedIn),
+    ("/apps/{app}/deployments/{deployment}/metrics/live", Audience::SignedIn),
+    ("/apps/{app}/deployments/{deployment}/metrics/days.csv", Audience::SignedIn),
 ];
 
 /// The path of a page, with values for its parameters.

@@ -26,7 +26,7 @@ async fn a_forgotten_password_is_reset_with_the_mail() {
     assert!(done.html().contains("href=\"/dashboard/sign-in?other\"") && !done.html().contains("Keys that still work"), "{}", done.html());
     old.open("/dashboard").await.is_at("/dashboard/sign-in");
     reader.sign_in("ada@example.com", PASSWORD).await.has_status(401);
-    reader.sign_in("ada@example.com", NEW).await.is_at("/dashboard").shows("Hello");
+    reader.sign_in("ada@example.com", NEW).await.is_at("/dashboard").shows("Sign out");
     assert!(reader.asked.iter().all(|asked| !asked.contains(&mail.token())), "{:?}", reader.asked);
     let again = reader.fill("/dashboard/reset-password", &[("token", &mail.token()), ("password", NEW)]).await.has_status(400);
     again.shows("This link is invalid, expired or already used. Request a new email.");

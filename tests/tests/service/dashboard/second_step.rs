@@ -32,7 +32,7 @@ async fn an_authenticator_code_completes_a_sign_in() {
     let (left, right) = code.split_at(3);
     let refused = reader.fill("/dashboard/sign-in/second-factor", &[("code", &wrong)]).await.has_status(401);
     is_told_at_the_field(&refused, "The code is incorrect or was already used. Wait for the next one.");
-    let page = reader.send(&refused.form().with(&[("code", &format!("{left} {right}"))])).await.is_at("/dashboard").shows("Hello");
+    let page = reader.send(&refused.form().with(&[("code", &format!("{left} {right}"))])).await.is_at("/dashboard").shows("Sign out");
     assert!(!page.html().contains("class=\"banner\""), "a user with a second factor needs no banner");
     assert!(!reader.cookies.contains_key("updraft-pending"));
     for asked in &reader.asked {
@@ -94,7 +94,7 @@ async fn going_back_after_both_steps_shows_no_error() {
     let mut reader = first_step(&app).await;
     reader.fill("/dashboard/sign-in/second-factor", &[("code", &holder.code())]).await.is_at("/dashboard");
     for page in ["/dashboard/sign-in/second-factor", "/dashboard/sign-in/recovery-code"] {
-        let home = reader.open(page).await.is_at("/dashboard").shows("Hello");
+        let home = reader.open(page).await.is_at("/dashboard").shows("Sign out");
         assert!(!home.html().contains("This sign-in expired"), "{}", home.html());
         let design = reader.open(&format!("{page}?next=%2Fdashboard%2Fdesign")).await.is_at("/dashboard/design");
         assert!(!design.html().contains("This sign-in expired"), "{}", design.html());

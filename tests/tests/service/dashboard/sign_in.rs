@@ -23,7 +23,7 @@ async fn errors_are_shown_and_the_address_is_kept() {
     let nobody = reader.sign_in("nobody@example.com", "not hers").await.has_status(401);
     assert_eq!(page.html().replace("ada@", "nobody@"), nobody.html());
     reader.sign_in("ada", "").await.has_status(400).shows("Email address must be").shows("Password must be");
-    reader.send(&page.form().with(&[("password", PASSWORD)])).await.is_at("/dashboard").shows("Hello");
+    reader.send(&page.form().with(&[("password", PASSWORD)])).await.is_at("/dashboard").shows("Sign out");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,7 +52,7 @@ async fn signing_in_again_fills_in_the_address() {
     let html = page.html();
     let password = html.split("<input id=\"password\"").nth(1).unwrap().split('>').next().unwrap();
     assert!(password.ends_with(" autofocus") && html.matches(" autofocus").count() == 1, "{html}");
-    reader.send(&page.form().with(&[("password", PASSWORD)])).await.is_at("/dashboard").shows("Hello");
+    reader.send(&page.form().with(&[("password", PASSWORD)])).await.is_at("/dashboard").shows("Sign out");
     // No address is revealed to anyone else.
     let page = app.reader().open("/dashboard/sign-in?again").await;
     assert_eq!(page.form().fields["email"], "");

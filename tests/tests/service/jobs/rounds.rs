@@ -78,3 +78,29 @@ async fn expired_rows_are_deleted_every_minute() {
         pass_until("a report ID is deleted", MINUTE, async || rows().await.0 == 0).await;
     }
 }
+
+#[tokio::test]
+async fn recent_metrics_are_deleted_after_two_days_and_an_hour() {
+    const HOUR: i64 = 3_600_000;
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    ada.upload("demo", "Staging", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let rows = async || app.number("SELECT COUNT(*) FROM metric_minutes").await;
+    let start = app.clock.now();
+    app.clock.advance(2 * 60_000);
+    for number in 0..3 {
+        let id = ReportId::v7(start, [number; 10]).to_string();
+        let received = start.0 + i64::from(number) * 60_000;
+        app.deliver(&[report(&id, received, &staging, None, "downloaded", "v1")]).await;
+    }
+    assert_eq!(rows().await, 3);
+    // The first minute began up to a minute before the first report.
+    app.clock.advance(49 * HOUR - 2 * 60_000 - start.0 % 60_000);
+    pass(MINUTE).await;
+    pass(MINUTE).await;
+    assert_eq!(rows().await, 3, "kept for two days, and an hour for clocks that differ");
+    app.clock.advance(60_001);
+    pass_until("two minutes are deleted", MINUTE, async || rows().await == 1).await;
+    assert_eq!(ada.metrics("demo", "Staging").await["v1"]["downloaded"], 3);
+}

@@ -3,4 +3,5 @@
 mod listing;
 pub mod repo;
 
-pub use listing::list;
+pub use listing::{list, totals};
+pub use repo::Totals;

@@ -7,9 +7,9 @@
 //! Each row also keeps what the daily history needs: the day of its last change (`day`), the open day (`open_day`), and, after a later change, its values at
 //! the open day's end (`before_…`). See [`crate::domain::counting::history`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use shared::ids::DeploymentId;
+use shared::ids::{AppId, DeploymentId};
 use shared::time::UtcDay;
 
 use crate::domain::counting::repo::CHUNK;
@@ -19,6 +19,14 @@ use crate::{on, on_write};
 
 const LIST: &str = "SELECT place, active, downloaded, installed, failed FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
 const PLACES: &str = "SELECT place FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
+const TOTALS: &str = "SELECT deployments.id AS deployment_id, CAST(SUM(active) AS BIGINT) AS active, \
+    CAST(SUM(CASE WHEN place = newest THEN active ELSE 0 END) AS BIGINT) AS current, \
+    CAST(SUM(CASE WHEN place = newest THEN installed ELSE 0 END) AS BIGINT) AS installed, \
+    CAST(SUM(CASE WHEN place = newest THEN failed ELSE 0 END) AS BIGINT) AS failed FROM deployments \
+    JOIN metric_counters ON metric_counters.deployment_id = deployments.id AND epoch = counting_epoch \
+    LEFT JOIN (SELECT deployment_id, 'v' || CAST(MAX(label) AS TEXT) AS newest FROM releases \
+        WHERE deployment_id IN (SELECT id FROM deployments WHERE app_id = $1) GROUP BY deployment_id) labels \
+        ON labels.deployment_id = deployments.id WHERE deployments.app_id = $1 GROUP BY deployments.id";
 
 // SQLite would run (deployment_id, epoch, place) IN (VALUES …) by reading the whole index. It keeps the order of a CROSS JOIN.
 const EXISTING: &str = "WITH wanted (deployment, current, bucket) AS (VALUES [(?, ?, ?)]) \
@@ -42,7 +50,7 @@ const ADD: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, act
     day = CASE WHEN excluded.day > metric_counters.day THEN excluded.day ELSE metric_counters.day END";
 
 /// Every SQL statement in this file.
-pub const SQL: &[&str] = &[LIST, PLACES, EXISTING, OPEN_DAYS, ADD];
+pub const SQL: &[&str] = &[LIST, PLACES, TOTALS, EXISTING, OPEN_DAYS, ADD];
 
 /// The counts of one label or binary version.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -57,6 +65,33 @@ pub struct CounterRow {
     pub installed: i64,
     /// … that have rolled back from it.
     pub failed: i64,
+}
+
+/// The counts of a deployment as a whole, and of its newest release.
+#[derive(Clone, Copy, Debug, Default, sqlx::FromRow)]
+pub struct Totals {
+    /// Devices that currently run any release or the app's binary.
+    pub active: i64,
+    /// Devices that currently run the newest release.
+    pub current: i64,
+    /// Devices that have run the newest release, plus reports without a client ID.
+    pub installed: i64,
+    /// … that have rolled back from it.
+    pub failed: i64,
+}
+
+/// A deployment and its totals.
+#[derive(sqlx::FromRow)]
+struct TotalsRow {
+    deployment_id: DeploymentId,
+    #[sqlx(flatten)]
+    totals: Totals,
+}
+
+/// The totals of the app's deployments that have counters.
+pub async fn totals(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<HashMap<DeploymentId, Totals>> {
+    let rows: Vec<TotalsRow> = on!(tx, |conn| sqlx::query_as(TOTALS).bind(app).fetch_all(conn).await)?;
+    Ok(rows.into_iter().map(|row| (row.deployment_id, row.totals)).collect())
 }
 
 /// All counters of the deployment's epoch, unordered.
@@ -115,7 +150,8 @@ pub async fn add(tx: &mut WriteTx, changes: &Changes, today: UtcDay) -> sqlx::Re
         let sql = tx.listed(ADD, chunk.len());
         on_write!(tx, |conn| {
             let mut query = sqlx::query(sql).persistent(false);
-            for (place, change) in chunk {
+            for (place, increments) in chunk {
+                let change = increments.total;
                 let day = open.get(&(place.deployment.as_str(), place.epoch)).map_or(today, |open| today.max(*open));
                 query = query.bind(&place.deployment).bind(place.epoch).bind(&place.bucket).bind(change.active);
                 query = query.bind(change.downloaded).bind(change.installed).bind(change.failed).bind(day).bind(day).bind(day);

@@ -33,7 +33,7 @@ pub struct DayRange {
 
 impl DayRange {
     /// The returned range. Each end is clamped separately: no earlier than the history's start and the retention period, no later than today.
-    fn clamp(&self, today: UtcDay, starts: Option<UtcDay>, retention: i64) -> (UtcDay, UtcDay) {
+    pub(super) fn clamp(&self, today: UtcDay, starts: Option<UtcDay>, retention: i64) -> (UtcDay, UtcDay) {
         let to = self.to.unwrap_or(today);
         let from = self.from.unwrap_or_else(|| to.min(today).plus_days(1 - DEFAULT_DAYS));
         let kept = today.plus_days(1 - retention);

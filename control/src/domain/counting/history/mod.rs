@@ -16,9 +16,10 @@
 //! only if it differs. A range of 90 days is read as 90 whole rows, which is how days are always read. With one row per label, such a deployment would need
 //! 90,000 rows and a thousand upserts an hour.
 //!
-//! `days` reads the days for the API and the dashboard; `labels` has the rules without a database; [`crate::jobs::history`] writes the days. Start reading at
+//! `days` reads the days for the API, and `summary` a range for charts; `labels` has the rules without a database; [`crate::jobs::history`] writes the days. Start reading at
 //! [`crate::jobs::history::round`].
 
 pub mod days;
 pub mod labels;
 pub mod repo;
+pub mod summary;

@@ -23,6 +23,9 @@ const SAVE: &str = "INSERT INTO metric_days (deployment_id, epoch, day, first_da
     ON CONFLICT (deployment_id, epoch, day) DO UPDATE SET labels = excluded.labels WHERE NOT metric_days.is_closed";
 const LIST: &str =
     "SELECT day, labels FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day >= $3 AND day <= $4 ORDER BY day LIMIT $5";
+// Counted back from the last day, so that it is always one of them.
+const SAMPLED: &str = "SELECT day, labels FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day >= $3 AND day <= $4 \
+    AND (day - $4) % $5 = 0 ORDER BY day";
 const IS_EXPIRED: &str = "SELECT 1 FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed LIMIT 1";
 const DELETE_EXPIRED: &str = "DELETE FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND is_closed \
     AND day IN (SELECT day FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed ORDER BY day LIMIT $4)";
@@ -40,7 +43,7 @@ const OPEN: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, ac
 
 /// Every SQL statement in this file.
 pub const SQL: &[&str] =
-    &[RELEASED, HAS_RELEASES, COUNTERS, NEWEST, NEWEST_CLOSED, CLOSE, SAVE, LIST, IS_EXPIRED, DELETE_EXPIRED, RETENTION, OPEN];
+    &[RELEASED, HAS_RELEASES, COUNTERS, NEWEST, NEWEST_CLOSED, CLOSE, SAVE, LIST, SAMPLED, IS_EXPIRED, DELETE_EXPIRED, RETENTION, OPEN];
 
 /// A deployment with releases.
 #[derive(Debug, sqlx::FromRow)]
@@ -195,6 +198,23 @@ pub async fn list(tx: &mut ReadTx, series: &Series, from: UtcDay, to: UtcDay, li
         .bind(limit)
         .fetch_all(conn)
         .await)?;
+    parsed(rows)
+}
+
+/// Every `step`-th day of the series in a range, both ends included, ascending; the last day is one of them. A row that cannot be parsed is an error.
+pub async fn sampled(tx: &mut ReadTx, series: &Series, from: UtcDay, to: UtcDay, step: i64) -> sqlx::Result<Vec<(UtcDay, Labels)>> {
+    let rows: Vec<(UtcDay, String)> = on!(tx, |conn| sqlx::query_as(SAMPLED)
+        .bind(&series.deployment)
+        .bind(series.epoch)
+        .bind(from)
+        .bind(to)
+        .bind(step)
+        .fetch_all(conn)
+        .await)?;
+    parsed(rows)
+}
+
+fn parsed(rows: Vec<(UtcDay, String)>) -> sqlx::Result<Vec<(UtcDay, Labels)>> {
     let read = |(day, labels): (UtcDay, String)| Ok((day, serde_json::from_str(&labels)?));
     rows.into_iter().map(read).collect::<Result<_, serde_json::Error>>().map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }

@@ -8,6 +8,7 @@ mod history;
 mod metrics;
 mod package_hashes;
 mod promotions;
+mod recent;
 mod release;
 mod releases;
 mod renaming_and_deletion;

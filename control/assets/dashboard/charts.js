@@ -1,0 +1,119 @@
+// Charts of the numbers in a table, drawn with uPlot. The table stays on the page, below its chart: for readers of screens, and for copying. Without
+// this script there is only the table.
+//
+// A place for a chart has `data-chart` with its kind, `stacked` or `lines`, and `data-of` with the ID of the table. The first column has times
+// (`<time datetime>`), each other column is a curve. Numbers are in `data-number`, where a cell without it has no number.
+"use strict";
+(() => {
+  const HEIGHT = 240;
+  const drawn = new Map();
+
+  // A color of the style sheet as a canvas understands it, in the light or dark scheme of now.
+  const ink = (name) => {
+    const probe = document.createElement("span");
+    probe.style.color = `var(${name})`;
+    document.body.append(probe);
+    const { color } = getComputedStyle(probe);
+    probe.remove();
+    return color;
+  };
+  const color = (index) => ink(`--curve-${(index % 8) + 1}`);
+
+  const read = (table) => {
+    const names = [...table.tHead.rows[0].cells].slice(1).map((cell) => cell.textContent.trim());
+    const rows = [...table.tBodies[0].rows].map((row) => [...row.cells]);
+    const times = rows.map((cells) => Date.parse(cells[0].querySelector("time").dateTime) / 1000);
+    const curves = names.map((_, index) => rows.map((cells) => (cells[index + 1].dataset.number === undefined ? null : Number(cells[index + 1].dataset.number))));
+    return { names, times, curves };
+  };
+
+  // Each curve on top of those before it.
+  const stack = (curves) => {
+    const sums = curves[0].map(() => 0);
+    return curves.map((curve) => curve.map((number, place) => (sums[place] += number ?? 0)));
+  };
+
+  const draw = (place) => {
+    drawn.get(place)?.destroy();
+    place.replaceChildren();
+    const table = document.getElementById(place.dataset.of);
+    const { names, times, curves } = read(table);
+    if (times.length === 0) {
+      return;
+    }
+    const isStacked = place.dataset.chart === "stacked";
+    const shown = isStacked ? stack(curves) : curves;
+    const number = new Intl.NumberFormat("en-US");
+    const series = names.map((name, index) => ({
+      label: name,
+      stroke: color(index),
+      fill: isStacked ? color(index) : undefined,
+      width: isStacked ? 1 : 2,
+      points: { show: times.length === 1 },
+      value: (_, __, ___, at) => (at === null || curves[index][at] === null ? "–" : number.format(curves[index][at])),
+    }));
+    // The highest first, so that those below are drawn over it.
+    const order = isStacked ? names.map((_, index) => names.length - 1 - index) : names.map((_, index) => index);
+    const axis = { stroke: ink("--muted"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line"), width: 1 } };
+    const options = {
+      width: place.clientWidth,
+      height: HEIGHT,
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
+      scales: { y: { range: (_, low, high) => [Math.min(low ?? 0, 0), Math.max(high ?? 0, 1)] } },
+      axes: [axis, { ...axis, size: 64, values: (_, values) => values.map((value) => (Number.isInteger(value) ? number.format(value) : "")) }],
+      series: [{ label: "Time" }, ...order.map((index) => series[index])],
+      cursor: { drag: { x: false, y: false } },
+    };
+    drawn.set(place, new uPlot(options, [times, ...order.map((index) => shown[index])], place));
+  };
+
+  const drawAll = () => document.querySelectorAll("[data-chart]").forEach(draw);
+
+  const resized = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const plot = drawn.get(target);
+      if (plot && plot.width !== target.clientWidth) {
+        plot.setSize({ width: target.clientWidth, height: HEIGHT });
+      }
+    }
+  });
+
+  const begin = () => {
+    for (const [place, plot] of drawn) {
+      if (!place.isConnected) {
+        plot.destroy();
+        resized.unobserve(place);
+        drawn.delete(place);
+      }
+    }
+    drawAll();
+    document.querySelectorAll("[data-chart]").forEach((place) => resized.observe(place));
+  };
+
+  // The part that is updated without loading the page. It waits while someone reads its table by keyboard, and after "Pause".
+  let isPaused = false;
+  let open = [];
+  document.addEventListener("htmx:before:request", (event) => {
+    const live = document.getElementById("live");
+    if (isPaused || live?.contains(document.activeElement)) {
+      event.preventDefault();
+    }
+  });
+  document.addEventListener("htmx:before:swap", () => {
+    open = [...document.querySelectorAll("#live details[open]")].map((details) => details.id);
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    open.forEach((id) => document.getElementById(id)?.setAttribute("open", ""));
+    begin();
+  });
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-pauses]");
+    if (button) {
+      isPaused = !isPaused;
+      button.setAttribute("aria-pressed", String(isPaused));
+    }
+  });
+
+  document.addEventListener("DOMContentLoaded", begin);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll());
+})();

@@ -1,0 +1,72 @@
+//! An app's page: its deployments side by side.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+
+use super::place::{self, Link, Section};
+use super::release::Summary;
+use crate::domain::access::grant::{ReadApp, ReadMetrics};
+use crate::domain::access::{AppGrant, DashboardSession};
+use crate::domain::counting::counters::{self, Totals};
+use crate::domain::error::Result;
+use crate::domain::releases::current;
+use crate::http::AppState;
+use crate::http::dashboard::frame::Frame;
+use crate::http::dashboard::view;
+
+/// A deployment in the list.
+struct Item {
+    name: String,
+    page: String,
+    metrics: String,
+    current: Option<Summary>,
+    active: String,
+    share: String,
+    failure_rate: String,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/app.html")]
+struct AppPage<'p> {
+    frame: &'p Frame,
+    crumbs: Vec<Link>,
+    sections: Vec<Link>,
+    app: &'p str,
+    deployments: Vec<Item>,
+}
+
+pub(super) async fn show(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    grant: AppGrant<ReadApp>,
+    metrics: AppGrant<ReadMetrics>,
+) -> Result<Response> {
+    let name = grant.called();
+    let mut tx = app.db.read().await?;
+    let deployments = current::list(&mut tx, &grant).await?;
+    let mut totals = counters::totals(&mut tx, &metrics).await?;
+    drop(tx);
+    let mut items = Vec::new();
+    for (deployment, newest) in deployments {
+        let Totals { active, current, installed, failed } = totals.remove(&deployment.id).unwrap_or_default();
+        let page = place::deployment(name, &deployment.name);
+        items.push(Item {
+            metrics: frame.path(&format!("{page}/metrics")),
+            page: frame.path(&page),
+            current: newest.map(|newest| Summary::of(&frame, (name, &deployment.name), &newest.row)).transpose()?,
+            active: view::grouped(active),
+            share: view::share(current, active),
+            failure_rate: view::share(failed, installed.saturating_add(failed)),
+            name: deployment.name,
+        });
+    }
+    view::page(&AppPage {
+        crumbs: place::crumbs(&frame, &[]),
+        sections: place::sections(&frame, &grant, Section::Deployments),
+        frame: &frame,
+        app: name,
+        deployments: items,
+    })
+}

@@ -1,0 +1,99 @@
+//! A deployment's page: the current release, its releases with search and pages, and the key for the SDK.
+
+use std::borrow::Cow;
+
+use askama::Template;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use shared::FieldErrors;
+
+use super::place::{self, Link, Section};
+use super::release::{Summary, audience};
+use crate::domain::access::grant::{ManageReleases, ReadApp};
+use crate::domain::access::{AppGrant, DashboardSession};
+use crate::domain::error::Result;
+use crate::domain::releases::current;
+use crate::domain::releases::listing::{self, Page};
+use crate::domain::releases::repo::{ListFilter, ReleaseRow};
+use crate::http::AppState;
+use crate::http::dashboard::frame::Frame;
+use crate::http::dashboard::view;
+use crate::http::extract::query::parameters;
+use crate::http::extract::{DeploymentPath, encode_segment};
+
+/// The releases of a page.
+const PAGE_SIZE: u8 = 25;
+
+#[derive(Template)]
+#[template(path = "dashboard/deployment.html")]
+struct DeploymentPage<'p> {
+    frame: &'p Frame,
+    crumbs: Vec<Link>,
+    sections: Vec<Link>,
+    app: &'p str,
+    name: &'p str,
+    page: String,
+    metrics: String,
+    current: Option<Summary>,
+    audience: String,
+    releases: Vec<Summary>,
+    search: String,
+    /// The next page of the list.
+    older: Option<String>,
+    /// Whether this is not the first page.
+    is_later: bool,
+    can_release: bool,
+    /// `None` if the caller may not see it.
+    key: Option<String>,
+    server: &'p str,
+}
+
+/// The search and the label number after which the page starts. What is not a number starts at the newest release.
+fn read(query: &str) -> (String, Option<i64>) {
+    let [search, before] = parameters(query, ["search", "before"], &mut FieldErrors::default());
+    let before = before.and_then(|text| text.parse::<u32>().ok()).map(i64::from);
+    (search.map(Cow::into_owned).unwrap_or_default(), before)
+}
+
+pub(super) async fn show(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    grant: AppGrant<ReadApp>,
+    DeploymentPath(name): DeploymentPath,
+    RawQuery(query): RawQuery,
+) -> Result<Response> {
+    let (search, after) = read(query.as_deref().unwrap_or_default());
+    let wanted = Page {
+        limit: PAGE_SIZE,
+        after,
+        filter: ListFilter::default(),
+        search: Some(search.trim().to_lowercase()).filter(|text| !text.is_empty()),
+    };
+    let mut tx = app.db.read().await?;
+    let (deployment, newest) = current::get(&mut tx, &grant, &name).await?;
+    let (rows, next) = listing::list(&mut tx, &grant, &name, &wanted).await?;
+    drop(tx);
+    let called = grant.called();
+    let summary = |row: &ReleaseRow| Summary::of(&frame, (called, &name), row);
+    let current = newest.map(|newest| summary(&newest.row)).transpose()?;
+    let page = frame.path(&place::deployment(called, &name));
+    view::page(&DeploymentPage {
+        crumbs: place::crumbs(&frame, &[(called, place::app(called))]),
+        sections: place::sections(&frame, &grant, Section::Deployments),
+        app: called,
+        name: &name,
+        metrics: format!("{page}/metrics"),
+        audience: current.as_ref().map(audience).unwrap_or_default(),
+        current,
+        releases: rows.iter().map(summary).collect::<Result<_>>()?,
+        older: next.map(|next| format!("{page}?search={}&before={next}#releases", encode_segment(&search))),
+        search,
+        page,
+        is_later: after.is_some(),
+        can_release: grant.also::<ManageReleases>(),
+        key: deployment.key,
+        server: &app.settings.base_url,
+        frame: &frame,
+    })
+}

@@ -1,0 +1,262 @@
+//! A deployment's metrics: adoption, downloads, installs and failures by day, and what changes now.
+//!
+//! Every chart is drawn from a table on the page (`charts.js`). The part for the last hour is also a page of its own, which replaces it every few seconds.
+
+use askama::Template;
+use axum::extract::{RawQuery, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use shared::FieldErrors;
+use shared::keys::Label;
+use shared::time::{UnixMillis, UtcDay};
+
+use super::place::{self, Link, Section};
+use crate::domain::access::grant::ReadMetrics;
+use crate::domain::access::{AppGrant, DashboardSession};
+use crate::domain::counting::counters::{self, repo::CounterRow};
+use crate::domain::counting::history::days::DayRange;
+use crate::domain::counting::history::summary::{self, Summary};
+use crate::domain::counting::recent::{self, Recent};
+use crate::domain::error::Result;
+use crate::http::AppState;
+use crate::http::dashboard::frame::Frame;
+use crate::http::dashboard::view;
+use crate::http::extract::DeploymentPath;
+use crate::http::extract::query::parameters;
+use crate::infra::dates;
+
+/// The ranges that links lead to, in days.
+const RANGES: [i64; 5] = [7, 14, 30, 90, 365];
+/// The minutes of the part that is updated.
+const LIVE_MINUTES: u16 = 60;
+
+/// A number of a table: as people read it, and for the chart.
+struct Number {
+    plain: i64,
+    text: String,
+}
+
+impl Number {
+    fn of(number: i64) -> Self {
+        Self { plain: number, text: view::grouped(number) }
+    }
+
+    /// A change: with its sign.
+    fn change(number: i64) -> Self {
+        Self { plain: number, text: if number > 0 { format!("+{}", view::grouped(number)) } else { view::grouped(number) } }
+    }
+}
+
+/// A row of a table with times.
+struct Row {
+    /// For the chart.
+    iso8601: String,
+    time: String,
+    /// `None` where it is not known.
+    numbers: Vec<Option<Number>>,
+}
+
+/// A range that a link leads to.
+struct RangeLink {
+    text: String,
+    address: String,
+    is_current: bool,
+}
+
+/// The last hour.
+#[derive(Template)]
+#[template(path = "dashboard/metrics_live.html")]
+struct Live<'p> {
+    /// Where its next version is.
+    address: &'p str,
+    time: String,
+    rows: Vec<Row>,
+    counts: Vec<CountRow>,
+}
+
+/// The counts of a release or a binary version.
+struct CountRow {
+    name: String,
+    is_release: bool,
+    active: String,
+    share: String,
+    downloaded: String,
+    installed: String,
+    failed: String,
+    failure_rate: String,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/metrics.html")]
+struct Metrics<'p> {
+    frame: &'p Frame,
+    crumbs: Vec<Link>,
+    sections: Vec<Link>,
+    deployment: &'p str,
+    live: Live<'p>,
+    ranges: Vec<RangeLink>,
+    from: String,
+    to: String,
+    /// What is wrong with the range that was asked for.
+    error: Option<String>,
+    step: i64,
+    curves: Vec<String>,
+    adoption: Vec<Row>,
+    added: Vec<Row>,
+    csv: String,
+}
+
+/// The address of the page.
+fn page_of(app: &str, deployment: &str) -> String {
+    format!("{}/metrics", place::deployment(app, deployment))
+}
+
+/// The range of a query, and what is wrong with it.
+fn range(query: &str) -> (DayRange, Option<String>) {
+    let mut errors = FieldErrors::default();
+    let [from, to] = parameters(query, ["from", "to"], &mut errors);
+    let mut day =
+        |name, value: Option<std::borrow::Cow<'_, str>>| errors.take(name, value.as_deref().map(UtcDay::try_from).transpose()).flatten();
+    let asked = DayRange { from: day("from", from), to: day("to", to) };
+    if !errors.is_empty() {
+        return (DayRange::default(), Some("Write dates as YYYY-MM-DD.".to_owned()));
+    }
+    match (asked.from, asked.to) {
+        (Some(from), Some(to)) if from > to => (DayRange::default(), Some("The first day must not be after the last one.".to_owned())),
+        _ => (asked, None),
+    }
+}
+
+pub(super) async fn show(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    grant: AppGrant<ReadMetrics>,
+    DeploymentPath(deployment): DeploymentPath,
+    RawQuery(query): RawQuery,
+) -> Result<Response> {
+    let name = grant.called();
+    let page = page_of(name, &deployment);
+    let (asked, error) = range(query.as_deref().unwrap_or_default());
+    let found = summary::read(&app, &grant, &deployment, &asked).await?;
+    let address = frame.path(&format!("{page}/live"));
+    let live = live(&app, &grant, &deployment, &address).await?;
+    let today = app.now().utc_day();
+    let current = found.to.0 - found.from.0 + 1;
+    let ranges = RANGES.map(|days| RangeLink {
+        text: if days == 365 { "1 year".to_owned() } else { format!("{days} days") },
+        address: frame.path(&format!("{page}?from={}", today.plus_days(1 - days))),
+        is_current: found.to == today && current == days,
+    });
+    view::page(&Metrics {
+        frame: &frame,
+        crumbs: place::crumbs(&frame, &[(name, place::app(name)), (&deployment, place::deployment(name, &deployment))]),
+        sections: place::sections(&frame, &grant, Section::Deployments),
+        deployment: &deployment,
+        live,
+        ranges: ranges.into(),
+        from: found.from.to_string(),
+        to: found.to.to_string(),
+        error,
+        step: found.step,
+        curves: curves(&found),
+        adoption: found.days.iter().map(|day| row(day.date, day.active.iter().map(|number| Some(Number::of(*number))).collect())).collect(),
+        added: found
+            .days
+            .iter()
+            .map(|day| row(day.date, (0..3).map(|index| day.added.and_then(|added| added.get(index).copied()).map(Number::of)).collect()))
+            .collect(),
+        csv: frame.path(&format!("{page}/days.csv?from={}&to={}", found.from, found.to)),
+    })
+}
+
+fn curves(found: &Summary) -> Vec<String> {
+    let others = found.has_others.then(|| "Other releases".to_owned());
+    found.releases.iter().map(Label::to_string).chain(others).collect()
+}
+
+fn row(date: UtcDay, numbers: Vec<Option<Number>>) -> Row {
+    Row { iso8601: date.to_string(), time: date.to_string(), numbers }
+}
+
+/// The part that is updated.
+pub(super) async fn show_live(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    grant: AppGrant<ReadMetrics>,
+    DeploymentPath(deployment): DeploymentPath,
+) -> Result<Response> {
+    let address = frame.path(&format!("{}/live", page_of(grant.called(), &deployment)));
+    view::page(&live(&app, &grant, &deployment, &address).await?)
+}
+
+async fn live<'p>(app: &AppState, grant: &AppGrant<ReadMetrics>, deployment: &str, address: &'p str) -> Result<Live<'p>> {
+    let recent = recent::read(app, grant, deployment, LIVE_MINUTES).await?;
+    let rows = counters::list(&mut app.db.read().await?, grant, deployment).await?;
+    Ok(Live { address, time: dates::second(app.now()), rows: minutes(&recent), counts: counts(rows) })
+}
+
+/// Every minute of the last hour: what was downloaded, installed and failed.
+fn minutes(recent: &Recent) -> Vec<Row> {
+    let step = i64::from(recent.step) * 60_000;
+    let times = (0..).map(|number| recent.from.plus_millis(number * step)).take_while(|time| *time < recent.to);
+    let row = |time: UnixMillis| {
+        let mut sums = [0; 3];
+        for change in recent.points.get(&time).into_iter().flat_map(|labels| labels.values()) {
+            for (sum, more) in sums.iter_mut().zip([change.downloaded, change.installed, change.failed]) {
+                *sum += more;
+            }
+        }
+        let iso8601 = time.iso8601();
+        Row { time: iso8601.get(11..16).unwrap_or_default().to_owned(), iso8601, numbers: sums.map(|sum| Some(Number::change(sum))).into() }
+    };
+    times.map(row).collect()
+}
+
+/// The counts: releases, newest first, then binary versions, most used first.
+fn counts(rows: Vec<CounterRow>) -> Vec<CountRow> {
+    let all = rows.iter().map(|row| row.active).sum();
+    let mut rows: Vec<_> = rows.into_iter().map(|row| (Label::try_from(row.place.as_str()).ok(), row)).collect();
+    rows.sort_by(|(left, left_row), (right, right_row)| {
+        right.cmp(left).then(right_row.active.cmp(&left_row.active)).then_with(|| left_row.place.cmp(&right_row.place))
+    });
+    let shown = |(label, row): (Option<Label>, CounterRow)| CountRow {
+        is_release: label.is_some(),
+        active: view::grouped(row.active),
+        share: view::share(row.active, all),
+        downloaded: view::grouped(row.downloaded),
+        installed: view::grouped(row.installed),
+        failed: view::grouped(row.failed),
+        failure_rate: view::share(row.failed, row.installed.saturating_add(row.failed)),
+        name: row.place,
+    };
+    rows.into_iter().map(shown).collect()
+}
+
+/// The days as comma-separated values (RFC 4180).
+pub(super) async fn csv(
+    State(app): State<AppState>,
+    _session: DashboardSession,
+    grant: AppGrant<ReadMetrics>,
+    DeploymentPath(deployment): DeploymentPath,
+    RawQuery(query): RawQuery,
+) -> Result<Response> {
+    let (asked, _) = range(query.as_deref().unwrap_or_default());
+    let found = summary::read(&app, &grant, &deployment, &asked).await?;
+    let mut text = String::from("date");
+    text.extend(curves(&found).iter().map(|name| format!(",active {name}")));
+    text.push_str(",downloaded,installed,failed\r\n");
+    for day in &found.days {
+        text.push_str(&day.date.to_string());
+        text.extend(day.active.iter().map(|number| format!(",{number}")));
+        match day.added {
+            Some(added) => text.extend(added.iter().map(|number| format!(",{number}"))),
+            None => text.push_str(",,,"),
+        }
+        text.push_str("\r\n");
+    }
+    let headers =
+        [(header::CONTENT_TYPE, "text/csv; charset=utf-8"), (header::CONTENT_DISPOSITION, "attachment; filename=\"metrics.csv\"")];
+    Ok((headers, text).into_response())
+}

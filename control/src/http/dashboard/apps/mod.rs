@@ -1,0 +1,30 @@
+//! The pages of apps: the list, and per app its deployments, releases, metrics, collaborators and activity. Their addresses are those of the API without
+//! `/v1`, so they can be shared and guessed.
+
+mod activity;
+mod app;
+mod collaborators;
+mod deployment;
+mod list;
+mod metrics;
+mod place;
+mod release;
+
+use axum::routing::get;
+
+use super::page_routes::Pages;
+
+/// Adds the pages.
+pub(super) fn pages(pages: Pages) -> Pages {
+    pages
+        .page("/", get(list::show))
+        .page("/apps/new", get(list::show_new).post(list::create))
+        .page("/apps/{app}", get(app::show))
+        .page("/apps/{app}/collaborators", get(collaborators::show))
+        .page("/apps/{app}/activity", get(activity::show))
+        .page("/apps/{app}/deployments/{deployment}", get(deployment::show))
+        .page("/apps/{app}/deployments/{deployment}/releases/{label}", get(release::show))
+        .page("/apps/{app}/deployments/{deployment}/metrics", get(metrics::show))
+        .page("/apps/{app}/deployments/{deployment}/metrics/live", get(metrics::show_live))
+        .page("/apps/{app}/deployments/{deployment}/metrics/days.csv", get(metrics::csv))
+}

@@ -1,0 +1,45 @@
+//! Pages of an app: its deployments, releases and metrics, its collaborators and activity.
+
+use control::testing::jobs;
+use serde_json::json;
+use shared::ids::ReportId;
+
+use super::Tour;
+use crate::reports::report;
+use crate::{Holder, Visit};
+
+impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
+    pub(super) async fn apps(&mut self, holder: &Holder) {
+        let name = self.words.app.clone();
+        self.page("app-new", "/apps/new", "Create app").await;
+        self.visit.fill("name", "a/b").await;
+        self.refused("app-new-refused", "Create app", "must not contain", "Create app").await;
+        let (production, _) = holder.session.create_app(&name).await;
+        let page = format!("/apps/{name}");
+        let deployment = format!("{page}/deployments/Production");
+        self.page("deployment-none", &deployment, "Production").await;
+        self.page("metrics-none", &format!("{deployment}/metrics"), "Metrics of Production").await;
+        for (content, info) in [
+            ("one", json!({ "appVersion": "1.0.0", "description": "The first one." })),
+            ("two", json!({ "appVersion": "^1.0.0", "description": "x".repeat(120), "isMandatory": true, "rollout": 25 })),
+        ] {
+            holder.session.upload(&name, "Production", content.as_bytes(), info).await.assert(201);
+        }
+        let now = self.app.clock.now();
+        let events = [("a", "installed", "v1"), ("b", "installed", "v1"), ("a", "installed", "v2"), ("c", "binary", "1.0.0")];
+        let reports = events.iter().zip(1_u8..).map(|((client, event, place), number)| {
+            report(ReportId::v7(now, [number; 10]).as_ref(), now.0, &production, Some(client), event, place)
+        });
+        self.app.deliver(&reports.collect::<Vec<_>>()).await;
+        jobs::history_round(&self.app.state()).await;
+        self.page("apps", "", "Apps").await;
+        self.page("app", &page, &name).await;
+        self.page("deployment", &deployment, "Production").await;
+        self.page("deployment-search", &format!("{deployment}?search=nowhere"), "Production").await;
+        self.page("release", &format!("{deployment}/releases/v2"), "v2 Mandatory").await;
+        self.page("metrics", &format!("{deployment}/metrics"), "Metrics of Production").await;
+        self.page("collaborators", &format!("{page}/collaborators"), "Collaborators").await;
+        self.page("activity", &format!("{page}/activity"), "Activity").await;
+        holder.session.delete(&format!("/v1/apps/{name}")).await.assert_status(204);
+    }
+}

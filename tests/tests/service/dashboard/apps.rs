@@ -1,0 +1,135 @@
+//! The pages of apps, deployments and releases.
+
+use serde_json::json;
+use shared::ids::ReportId;
+use tests::reports::report;
+use tests::{TestApp, encode_segment};
+
+use super::escaping::{ATTEMPTS, stays_text};
+
+const PRODUCTION: &str = "/dashboard/apps/demo/deployments/Production";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_account_is_led_to_its_first_release_and_can_create_an_app() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let login = format!("updraft login --server {}", app.state().settings.base_url);
+    reader.open("/dashboard").await.shows("You have no apps yet").shows(&login);
+    let refused = reader.fill("/dashboard/apps/new", &[("name", "a/b")]).await.has_status(400).shows("must not contain");
+    stays_text(&refused.html(), "a/b");
+    let created = reader.fill("/dashboard/apps/new", &[("name", "demo")]).await;
+    created.is_at("/dashboard/apps/demo").shows("Created the app demo.").shows("Production").shows("Staging");
+    reader.fill("/dashboard/apps/new", &[("name", "demo")]).await.has_status(409);
+    reader.open("/dashboard").await.shows("demo");
+    reader.open(PRODUCTION).await.shows("No release yet").shows("updraft release create");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_show_what_runs_where_and_how_it_does() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    let (production, _) = ada.create_app("demo").await;
+    for (content, info) in [
+        ("one", json!({ "appVersion": "1.0.0", "description": "first" })),
+        ("two", json!({ "appVersion": "^1.2.0", "description": "second", "isMandatory": true, "rollout": 25 })),
+    ] {
+        ada.upload("demo", "Production", content.as_bytes(), info).await.assert(201);
+    }
+    let now = app.clock.now();
+    let events =
+        [("a", "installed", "v1"), ("b", "installed", "v2"), ("c", "installed", "v2"), ("d", "failed", "v2"), ("e", "binary", "1.0.0")];
+    let reports = events.iter().zip(1_u8..).map(|((client, event, place), number)| {
+        report(ReportId::v7(now, [number; 10]).as_ref(), now.0, &production, Some(client), event, place)
+    });
+    app.deliver(&reports.collect::<Vec<_>>()).await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let page = reader.open("/dashboard/apps/demo").await.shows("v2").shows("^1.2.0").shows("Mandatory").shows("25%").shows("33.3%");
+    assert!(!page.html().contains("Disabled"));
+    reader.open(PRODUCTION).await.shows("v2 goes to 25% of the devices with app version ^1.2.0.").shows("first").shows(&production);
+    let release = reader.open(&format!("{PRODUCTION}/releases/v2")).await.shows("second").shows("33.3%");
+    let download = release.html().split("href=\"").find(|part| part.contains("/bundles/")).unwrap().split('"').next().unwrap().to_owned();
+    let download = tests::reader::unescape(&download);
+    assert_eq!(app.anonymous().get(&download[download.find("/v1/").unwrap()..]).await.text(), "two");
+    ada.patch("/v1/apps/demo/deployments/Production/release", json!({ "packageInfo": { "isDisabled": true } })).await.assert(200);
+    reader.open(PRODUCTION).await.shows("v2 is disabled: no device gets it.");
+    reader.open(&format!("{PRODUCTION}/releases/v3")).await.has_status(404);
+    reader.open(&format!("{PRODUCTION}/releases/two")).await.has_status(404);
+    let found = reader.open(&format!("{PRODUCTION}?search=FIRST")).await.html();
+    assert!(found.contains("releases/v1\"") && !found.contains("releases/v2\""), "{found}");
+    reader.open(&format!("{PRODUCTION}?search=nowhere")).await.shows("No releases found.");
+    reader.open("/dashboard/apps/demo/activity").await.shows("ada@example.com");
+    let csv = reader.open(&format!("{PRODUCTION}/metrics/days.csv")).await.has_status(200).html();
+    assert!(csv.starts_with("date"), "{csv}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_of_releases_has_pages() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    ada.create_app("demo").await;
+    for number in 1..=27 {
+        let content = number.to_string();
+        ada.upload("demo", "Production", content.as_bytes(), json!({ "appVersion": "1.0.0" })).await.assert(201);
+    }
+    let mut reader = app.signed_in_reader("ada").await;
+    let first = reader.open(PRODUCTION).await.shows("Older releases").html();
+    assert!(first.contains("releases/v27\"") && first.contains("releases/v3\"") && !first.contains("releases/v2\""));
+    let second = reader.open(&format!("{PRODUCTION}?search=&before=3")).await.shows("Newest releases").html();
+    assert!(second.contains("releases/v1\"") && second.contains("releases/v2\"") && !second.contains("releases/v3\""));
+    assert!(!second.contains("Older releases"));
+    // What is not a number starts at the newest release.
+    let odd = reader.open(&format!("{PRODUCTION}?before=%00")).await.html();
+    assert!(odd.contains("releases/v27\""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_viewer_sees_no_key_and_a_stranger_sees_nothing() {
+    let app = TestApp::spawn().await;
+    for name in ["ada", "bob", "eve"] {
+        app.register(name).await;
+    }
+    let ada = app.log_in("ada").await;
+    let (key, _) = ada.create_app("demo").await;
+    ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Viewer" })).await.assert(201);
+    let mut bob = app.signed_in_reader("bob").await;
+    let page = bob.open(&PRODUCTION.replace("demo", "ada@example.com:demo")).await.has_status(200);
+    assert!(!page.html().contains(&key));
+    assert!(!page.html().contains("/activity"), "no link to a page that he may not see");
+    assert!(!page.html().contains("updraft release create"));
+    bob.open("/dashboard/apps/ada@example.com:demo/activity").await.has_status(403);
+    bob.open("/dashboard/apps/ada@example.com:demo/collaborators").await.shows("bob@example.com").shows("Viewer");
+    let mut eve = app.signed_in_reader("eve").await;
+    for page in [
+        "",
+        "/collaborators",
+        "/activity",
+        "/deployments/Production",
+        "/deployments/Production/releases/v1",
+        "/deployments/Production/metrics",
+    ] {
+        for name in ["demo", "ada@example.com:demo"] {
+            eve.open(&format!("/dashboard/apps/{name}{page}")).await.has_status(404);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_and_descriptions_are_escaped() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    ada.create_app("demo").await;
+    for (number, text) in (1..).zip(ATTEMPTS) {
+        let info = json!({ "appVersion": "1.0.0", "description": text });
+        ada.upload("demo", "Production", text.as_bytes(), info).await.assert(201);
+        let mut reader = app.signed_in_reader("ada").await;
+        stays_text(&reader.open(PRODUCTION).await.html(), text);
+        stays_text(&reader.open(&format!("{PRODUCTION}/releases/v{number}")).await.html(), text);
+        stays_text(&reader.fill("/dashboard/apps/new", &[("name", text)]).await.html(), text);
+        let search = encode_segment(text);
+        stays_text(&reader.open(&format!("{PRODUCTION}?search={search}")).await.html(), text);
+    }
+}
