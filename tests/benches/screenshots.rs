@@ -14,12 +14,19 @@ use tests::{InputMethod, TestApp, Visit};
 use xtask::paths;
 
 /// The pages with screenshots, by their names in the tour.
-const PAGES: [&str; 16] = [
+const PAGES: [&str; 23] = [
     "sign-in",
     "sign-up",
     "sign-up-refused",
     "second-factor",
-    "home",
+    "home-new",
+    "apps",
+    "app",
+    "deployment",
+    "release",
+    "metrics",
+    "collaborators",
+    "activity",
     "account",
     "security",
     "security-dialog",
@@ -34,7 +41,7 @@ const PAGES: [&str; 16] = [
 ];
 
 /// Those with screenshots in dark mode, too.
-const DARK: [&str; 4] = ["sign-in", "security", "keys", "cli-request"];
+const DARK: [&str; 6] = ["sign-in", "deployment", "metrics", "security", "keys", "cli-request"];
 
 /// January 15, 2027, 10:30 UTC: screenshots differ only by changes of the pages, not by the date.
 const TIME: i64 = 1_800_009_000_000;
