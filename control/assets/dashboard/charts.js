@@ -49,19 +49,26 @@
       stroke: color(index),
       fill: isStacked ? color(index) : undefined,
       width: isStacked ? 1 : 2,
-      points: { show: times.length === 1 },
+      // A single day or minute has no line: a bar, or a large dot.
+      paths: isStacked && times.length === 1 ? uPlot.paths.bars({ size: [0.6, 100] }) : undefined,
+      points: { show: !isStacked && times.length === 1, size: 10, fill: color(index) },
       value: (_, __, ___, at) => (at === null || curves[index][at] === null ? "–" : number.format(curves[index][at])),
     }));
     // The highest first, so that those below are drawn over it.
     const order = isStacked ? names.map((_, index) => names.length - 1 - index) : names.map((_, index) => index);
+    // One point gets room on both sides: half a day, or half a minute.
+    const [first, last] = [times[0], times[times.length - 1]];
+    const isByDay = table.tBodies[0].querySelector("time").dateTime.length === 10;
+    const room = first === last ? (isByDay ? 43_200 : 30) : 0;
+    const time = new Intl.DateTimeFormat("en-US", isByDay ? { month: "short", day: "numeric", timeZone: "UTC" } : { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "UTC" });
     const axis = { stroke: ink("--muted"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line"), width: 1 } };
     const options = {
       width: place.clientWidth,
       height: HEIGHT,
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
-      scales: { y: { range: (_, low, high) => [Math.min(low ?? 0, 0), Math.max(high ?? 0, 1)] } },
-      axes: [axis, { ...axis, size: 64, values: (_, values) => values.map((value) => (Number.isInteger(value) ? number.format(value) : "")) }],
-      series: [{ label: "Time" }, ...order.map((index) => series[index])],
+      scales: { x: { range: () => [first - room, last + room] }, y: { range: (_, low, high) => [Math.min(low ?? 0, 0), Math.max(high ?? 0, 1)] } },
+      axes: [{ ...axis, incrs: isByDay ? [1, 2, 7, 14, 30, 60, 90].map((days) => days * 86_400) : [60, 300, 600, 900], values: (_, all) => all.map((seconds) => time.format(seconds * 1000)) }, { ...axis, size: 64, values: (_, values) => values.map((value) => (Number.isInteger(value) ? number.format(value) : "")) }],
+      series: [{ label: isByDay ? "Day" : "Time", value: (_, seconds) => (seconds === null ? "–" : time.format(seconds * 1000)) }, ...order.map((index) => series[index])],
       cursor: { drag: { x: false, y: false } },
     };
     drawn.set(place, new uPlot(options, [times, ...order.map((index) => shown[index])], place));

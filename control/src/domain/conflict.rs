@@ -105,6 +105,8 @@ messages! {
         UnfinishedRollout(i64) = "the rollout of the newest release, v{0}, is unfinished: set it to 100 or disable the release first",
         /// The current release has the same contents for the same range.
         SameContents(i64) = "the contents are identical to v{0}, the current release for this appVersion",
+        /// It is not what the caller has seen.
+        ReleaseChanged(i64) = "v{0} was changed meanwhile: check its new values, and try again",
         /// A complete rollout cannot change.
         RolledOut(i64) = "rollout: v{0} is already fully rolled out",
         /// Only the newest release's rollout can change.

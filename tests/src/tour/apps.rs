@@ -21,7 +21,10 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.page("metrics-none", &format!("{deployment}/metrics"), "Metrics of Production").await;
         for (content, info) in [
             ("one", json!({ "appVersion": "1.0.0", "description": "The first one." })),
-            ("two", json!({ "appVersion": "^1.0.0", "description": "x".repeat(120), "isMandatory": true, "rollout": 25 })),
+            (
+                "two",
+                json!({ "appVersion": "^1.0.0", "description": format!("Faster start of {name}."), "isMandatory": true, "rollout": 25 }),
+            ),
         ] {
             holder.session.upload(&name, "Production", content.as_bytes(), info).await.assert(201);
         }
@@ -37,6 +40,10 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.page("deployment", &deployment, "Production").await;
         self.page("deployment-search", &format!("{deployment}?search=nowhere"), "Production").await;
         self.page("release", &format!("{deployment}/releases/v2"), "v2 Mandatory").await;
+        self.page("release-edit", &format!("{deployment}/releases/v2/edit"), "Edit v2").await;
+        self.visit.fill("rollout", "10").await;
+        self.refused("release-edit-refused", "Save changes", "can only", "Edit v2").await;
+        self.page("rollback", &format!("{deployment}/rollback"), "Roll back Production").await;
         self.page("metrics", &format!("{deployment}/metrics"), "Metrics of Production").await;
         self.page("collaborators", &format!("{page}/collaborators"), "Collaborators").await;
         self.page("activity", &format!("{page}/activity"), "Activity").await;

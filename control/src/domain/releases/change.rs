@@ -29,6 +29,14 @@ pub struct ReleaseChange {
     pub label: Option<Label>,
     /// The new values.
     pub info: ReleaseInfoInput,
+    /// What the caller has seen of the release ([`fingerprint`]), if it must not have changed since.
+    pub seen: Option<Sha256Hex>,
+}
+
+/// A hash of everything about a release that can change.
+pub fn fingerprint(row: &ReleaseRow) -> Sha256Hex {
+    let parts = json!([row.app_version, row.description, row.is_mandatory, row.is_disabled, row.rollout, row.package_hash]);
+    Sha256Hex::of(parts.to_string().as_bytes())
 }
 
 /// Updates a release. `None` if nothing would change, which is decided before any refusal. Errors: 404; 409 by the rules for releases.
@@ -51,6 +59,9 @@ pub async fn change(
         None => newest,
     };
     let (new, changes) = changed(&old, &requested.info);
+    if requested.seen.as_ref().is_some_and(|seen| *seen != fingerprint(&old)) {
+        return Err(Error::Conflict(Conflict::ReleaseChanged(old.label)));
+    }
     if changes.is_empty() {
         return Ok(None);
     }

@@ -167,7 +167,7 @@ fn read(patch: ReleasePatch) -> Result<ReleaseChange, FieldErrors> {
     let label = errors.take("label", patch.label.parse_optional::<Label>());
     let info = package_info::of_change(patch.package_info, &mut errors);
     match label {
-        Some(label) if errors.is_empty() => Ok(ReleaseChange { label, info }),
+        Some(label) if errors.is_empty() => Ok(ReleaseChange { label, info, seen: None }),
         _ => Err(errors),
     }
 }

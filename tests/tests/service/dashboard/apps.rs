@@ -133,3 +133,69 @@ async fn names_and_descriptions_are_escaped() {
         stays_text(&reader.open(&format!("{PRODUCTION}?search={search}")).await.html(), text);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_is_edited_and_a_second_tab_is_told_about_it() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    ada.create_app("demo").await;
+    let info = json!({ "appVersion": "1.0.0", "description": "first", "rollout": 10 });
+    ada.upload("demo", "Production", b"one", info).await.assert(201);
+    let edit = format!("{PRODUCTION}/releases/v1/edit");
+    let mut reader = app.signed_in_reader("ada").await;
+    let (first, second) = (reader.open(&edit).await.form_to(&edit), reader.open(&edit).await.form_to(&edit));
+    reader.send(&first.with(&[("rollout", "25"), ("isMandatory", "on"), ("description", "better")])).await.shows("v1 was changed.");
+    let release = async || ada.get("/v1/apps/demo/deployments/Production/releases/v1").await.assert(200)["package"].clone();
+    let now = release().await;
+    assert_eq!((&now["rollout"], &now["isMandatory"], &now["description"]), (&json!(25), &json!(true), &json!("better")));
+    // The other tab shows 10 % and the old description: nothing is lost.
+    let refused = reader.send(&second.with(&[("rollout", "50")])).await.has_status(409).shows("was changed meanwhile");
+    assert_eq!(release().await, now);
+    // Its form now knows the new values.
+    reader.send(&refused.form_to(&edit)).await.shows("v1 was changed.");
+    assert_eq!(release().await["rollout"], 50);
+    for (field, value, text) in [
+        ("rollout", "20", "can only"),
+        ("rollout", "101", "whole number from 1 to 100"),
+        ("appVersion", "one", "semantic version"),
+        ("seen", "x", "is not valid"),
+    ] {
+        let form = reader.open(&edit).await.form_to(&edit);
+        reader.send(&form.with(&[(field, value)])).await.shows(text);
+    }
+    let form = reader.open(&edit).await.form_to(&edit);
+    reader.send(&form.with(&[("rollout", "100"), ("isDisabled", "on")])).await.shows("v1 was changed.").shows("is disabled");
+    let complete = reader.open(&edit).await;
+    assert!(!complete.html().contains("name=\"rollout\""), "a complete rollout cannot change");
+    reader.send(&complete.form_to(&edit)).await.shows("Nothing was changed.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deployment_is_rolled_back() {
+    let app = TestApp::spawn().await;
+    for name in ["ada", "bob"] {
+        app.register(name).await;
+    }
+    let ada = app.log_in("ada").await;
+    ada.create_app("demo").await;
+    let rollback = format!("{PRODUCTION}/rollback");
+    let mut reader = app.signed_in_reader("ada").await;
+    reader.open(&rollback).await.shows("There is no earlier release");
+    for (content, version) in [("one", "1.0.0"), ("two", "2.0.0"), ("three", "1.0.0")] {
+        ada.upload("demo", "Production", content.as_bytes(), json!({ "appVersion": version })).await.assert(201);
+    }
+    let page = reader.open(&rollback).await.shows("v1,");
+    assert!(!page.html().contains("v2,"), "v2 is for other app versions");
+    let form = page.form_to(&rollback);
+    reader.send(&form.clone().with(&[("targetRelease", "v2")])).await.has_status(409);
+    reader.send(&form.clone().with(&[("targetRelease", "x")])).await.has_status(400);
+    reader.send(&form.with(&[("targetRelease", "v1")])).await.is_at(PRODUCTION).shows("Rolled back to v1. The new release is v4.");
+    ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Viewer" })).await.assert(201);
+    let mut bob = app.signed_in_reader("bob").await;
+    for page in [format!("{PRODUCTION}/rollback"), format!("{PRODUCTION}/releases/v1/edit")] {
+        bob.open(&page.replace("demo", "ada@example.com:demo")).await.has_status(403);
+    }
+    let page = bob.open(&PRODUCTION.replace("demo", "ada@example.com:demo")).await.html();
+    assert!(!page.contains("/rollback"));
+}

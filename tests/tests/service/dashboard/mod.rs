@@ -91,6 +91,8 @@ const PAGES: &[(&str, Audience)] = &[
     ("/apps/{app}/activity", Audience::SignedIn),
     ("/apps/{app}/deployments/{deployment}", Audience::SignedIn),
     ("/apps/{app}/deployments/{deployment}/releases/{label}", Audience::SignedIn),
+    ("/apps/{app}/deployments/{deployment}/releases/{label}/edit", Audience::SignedIn),
+    ("/apps/{app}/deployments/{deployment}/rollback", Audience::SignedIn),
     ("/apps/{app}/deployments/{deployment}/metrics", Audience::SignedIn),
     ("/apps/{app}/deployments/{deployment}/metrics/live", Audience::SignedIn),
     ("/apps/{app}/deployments/{deployment}/metrics/days.csv", Audience::SignedIn),

@@ -8,7 +8,7 @@ use tests::output::Output;
 use tests::{Answer, Client, Device, Options, SessionOrigin, TestApp, logged};
 
 /// Every list and every page with several entries, with a path that shows fifty.
-const PATHS: [&str; 25] = [
+const PATHS: [&str; 27] = [
     "/v1/apps",
     "/v1/apps/demo",
     "/v1/apps/demo/audit?limit=100",
@@ -27,6 +27,8 @@ const PATHS: [&str; 25] = [
     "/dashboard/apps/demo/collaborators",
     "/dashboard/apps/demo/deployments/Production",
     "/dashboard/apps/demo/deployments/Production/metrics",
+    "/dashboard/apps/demo/deployments/Production/releases/v1/edit",
+    "/dashboard/apps/demo/deployments/Production/rollback",
     "/dashboard/account",
     "/dashboard/account/delete",
     "/dashboard/cli/key?hostname=laptop",
@@ -37,9 +39,11 @@ const PATHS: [&str; 25] = [
 ];
 
 /// Pages that read a list without showing it, or only a page of it.
-const SHOW_LESS: [&str; 4] = [
+const SHOW_LESS: [&str; 6] = [
     "/dashboard/apps/demo/deployments/Production",
     "/dashboard/apps/demo/deployments/Production/metrics",
+    "/dashboard/apps/demo/deployments/Production/releases/v1/edit",
+    "/dashboard/apps/demo/deployments/Production/rollback",
     "/dashboard/cli/key?hostname=laptop",
     "/dashboard/security/passkeys/00000000-0000-7000-8000-000000000001",
 ];

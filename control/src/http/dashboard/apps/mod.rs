@@ -5,10 +5,12 @@ mod activity;
 mod app;
 mod collaborators;
 mod deployment;
+mod edit;
 mod list;
 mod metrics;
 mod place;
 mod release;
+mod rollback;
 
 use axum::routing::get;
 
@@ -24,6 +26,8 @@ pub(super) fn pages(pages: Pages) -> Pages {
         .page("/apps/{app}/activity", get(activity::show))
         .page("/apps/{app}/deployments/{deployment}", get(deployment::show))
         .page("/apps/{app}/deployments/{deployment}/releases/{label}", get(release::show))
+        .page("/apps/{app}/deployments/{deployment}/releases/{label}/edit", get(edit::show).post(edit::submit))
+        .page("/apps/{app}/deployments/{deployment}/rollback", get(rollback::show).post(rollback::submit))
         .page("/apps/{app}/deployments/{deployment}/metrics", get(metrics::show))
         .page("/apps/{app}/deployments/{deployment}/metrics/live", get(metrics::show_live))
         .page("/apps/{app}/deployments/{deployment}/metrics/days.csv", get(metrics::csv))

@@ -7,7 +7,7 @@ use shared::hash::BlobKey;
 use shared::signature::download_url;
 
 use super::place::{self, Link, Section};
-use crate::domain::access::grant::{ReadApp, ReadMetrics};
+use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::counting::counters;
 use crate::domain::error::Result;
@@ -103,6 +103,7 @@ struct ReleasePage<'p> {
     installed: String,
     failed: String,
     failure_rate: String,
+    can_release: bool,
 }
 
 /// A size for people.
@@ -157,6 +158,7 @@ pub(super) async fn show(
         installed: view::grouped(installed),
         failed: view::grouped(failed),
         failure_rate: view::share(failed, installed.saturating_add(failed)),
+        can_release: grant.also::<ManageReleases>(),
         frame: &frame,
     })
 }

@@ -1,0 +1,188 @@
+//! The form that changes a release: its rollout, target version, description, and whether it is mandatory or disabled.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use shared::hash::Sha256Hex;
+use shared::keys::Label;
+use shared::rollout::Percent;
+use shared::version::Range;
+use shared::{FieldErrors, Invalid};
+
+use super::place::{self, Link};
+use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
+use crate::domain::access::{AppGrant, DashboardSession};
+use crate::domain::counting::counters;
+use crate::domain::error::{Error, Result};
+use crate::domain::releases::change::{self, ReleaseChange, fingerprint};
+use crate::domain::releases::info::ReleaseInfoInput;
+use crate::domain::releases::repo::ReleaseRow;
+use crate::domain::releases::{ReleaseMethod, current, service};
+use crate::http::AppState;
+use crate::http::dashboard::fields::Fields;
+use crate::http::dashboard::flash::Flash;
+use crate::http::dashboard::form::{Field, Form};
+use crate::http::dashboard::frame::Frame;
+use crate::http::dashboard::view;
+use crate::http::extract::{DeploymentPath, LabelPath};
+
+/// The field with the fingerprint of what the form showed.
+const SEEN: &str = "seen";
+
+#[derive(Template)]
+#[template(path = "dashboard/release_edit.html")]
+struct Edit<'p> {
+    frame: &'p Frame,
+    crumbs: Vec<Link>,
+    form: &'p Form,
+    page: String,
+    label: Label,
+    /// How many devices run the release.
+    active: i64,
+    active_text: String,
+    is_mandatory: bool,
+    is_disabled: bool,
+    seen: Sha256Hex,
+}
+
+/// A release and what its form needs to know.
+struct Found {
+    row: ReleaseRow,
+    /// Whether its rollout can grow.
+    has_rollout: bool,
+    active: i64,
+}
+
+/// What a request names.
+struct Target<'p> {
+    read: &'p AppGrant<ReadApp>,
+    metrics: &'p AppGrant<ReadMetrics>,
+    deployment: &'p str,
+    label: Label,
+}
+
+impl Target<'_> {
+    /// Its page.
+    fn page(&self) -> String {
+        place::release(self.read.called(), self.deployment, self.label)
+    }
+
+    async fn find(&self, app: &AppState) -> Result<Found> {
+        let mut tx = app.db.read().await?;
+        let row = service::find(&mut tx, self.read, self.deployment, self.label).await?.row;
+        let (_, newest) = current::get(&mut tx, self.read, self.deployment).await?;
+        let counters = counters::list(&mut tx, self.metrics, self.deployment).await?;
+        let place = self.label.to_string();
+        let active = counters.into_iter().find(|counter| counter.place == place).map_or(0, |counter| counter.active);
+        let has_rollout = row.rollout.is_some() && newest.is_some_and(|newest| newest.row.label == row.label);
+        Ok(Found { row, has_rollout, active })
+    }
+}
+
+/// The fields. A promoted release keeps its description, and a complete rollout cannot change.
+fn form(found: &Found) -> Form {
+    let row = &found.row;
+    let rollout = Field::text("rollout", "Rollout in percent")
+        .hint("Only larger than now. 100 completes it.")
+        .value(&row.rollout.unwrap_or(100).to_string());
+    let target = Field::text("appVersion", "Target version").hint("Such as ^1.2.0, or * for all.").value(&row.app_version);
+    let text = Field::text("description", "Description").optional().value(row.description.as_deref().unwrap_or_default());
+    let has_description = row.release_method != ReleaseMethod::Promote && !row.description.as_ref().is_some_and(|text| text.contains('\n'));
+    Form::of(found.has_rollout.then_some(rollout).into_iter().chain([target]).chain(has_description.then_some(text)))
+}
+
+fn page(frame: &Frame, target: &Target<'_>, found: &Found, form: &Form, sent: Option<&Fields>) -> Result<Response> {
+    let (name, row) = (target.read.called(), &found.row);
+    let release = target.page();
+    form.page(&Edit {
+        frame,
+        crumbs: place::crumbs(
+            frame,
+            &[
+                (name, place::app(name)),
+                (target.deployment, place::deployment(name, target.deployment)),
+                (&target.label.to_string(), release.clone()),
+            ],
+        ),
+        form,
+        page: frame.path(&release),
+        label: target.label,
+        active: found.active,
+        active_text: view::grouped(found.active),
+        is_mandatory: sent.map_or(row.is_mandatory, |sent| sent.has("isMandatory")),
+        is_disabled: sent.map_or(row.is_disabled, |sent| sent.has("isDisabled")),
+        seen: fingerprint(row),
+    })
+}
+
+fn percent(text: &str) -> Result<Percent, Invalid> {
+    let number = text.trim().trim_end_matches('%').trim_end().parse::<u64>().ok();
+    number.and_then(Percent::new).ok_or_else(|| Invalid::from("must be a whole number from 1 to 100"))
+}
+
+/// The new values. A field that the form does not have stays as it is.
+fn read(sent: &Fields) -> Result<ReleaseInfoInput, FieldErrors> {
+    let mut errors = FieldErrors::default();
+    let info = ReleaseInfoInput {
+        app_version: errors.take("appVersion", sent.get("appVersion").map(|text| Range::parse(text.trim())).transpose()).flatten(),
+        description: errors.take("description", sent.get("description").map(str::parse).transpose()).flatten(),
+        is_mandatory: Some(sent.has("isMandatory")),
+        is_disabled: Some(sent.has("isDisabled")),
+        rollout: errors.take("rollout", sent.get("rollout").map(percent).transpose()).flatten(),
+        package_hash: None,
+    };
+    if errors.is_empty() { Ok(info) } else { Err(errors) }
+}
+
+#[expect(clippy::too_many_arguments, reason = "extractors")]
+pub(super) async fn show(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    _right: AppGrant<ManageReleases>,
+    grant: AppGrant<ReadApp>,
+    metrics: AppGrant<ReadMetrics>,
+    DeploymentPath(deployment): DeploymentPath,
+    LabelPath(label): LabelPath,
+) -> Result<Response> {
+    let target = Target { read: &grant, metrics: &metrics, deployment: &deployment, label };
+    let found = target.find(&app).await?;
+    page(&frame, &target, &found, &form(&found), None)
+}
+
+#[expect(clippy::too_many_arguments, reason = "extractors")]
+pub(super) async fn submit(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    right: AppGrant<ManageReleases>,
+    grant: AppGrant<ReadApp>,
+    metrics: AppGrant<ReadMetrics>,
+    DeploymentPath(deployment): DeploymentPath,
+    LabelPath(label): LabelPath,
+    sent: Fields,
+) -> Result<Response> {
+    let target = Target { read: &grant, metrics: &metrics, deployment: &deployment, label };
+    let seen = Sha256Hex::try_from(sent.text(SEEN)).map_err(|_| Error::invalid(SEEN, "is not valid"));
+    let changed = match (read(&sent), seen) {
+        (Ok(info), Ok(seen)) => {
+            let requested = ReleaseChange { label: Some(label), info, seen: Some(seen) };
+            change::change(&app, &right, &deployment, &requested).await
+        }
+        (Err(errors), _) => Err(errors.into()),
+        (_, Err(error)) => Err(error),
+    };
+    match changed {
+        Ok(Some(_)) => frame.redirect_with_flash(&target.page(), &Flash::good(format!("{label} was changed."))),
+        Ok(None) => frame.redirect_with_flash(&target.page(), &Flash::good("Nothing was changed.")),
+        Err(error) => {
+            // What was typed stays, next to what the release is now.
+            let found = target.find(&app).await?;
+            let mut form = form(&found);
+            for field in &mut form.fields {
+                sent.text(field.name).clone_into(&mut field.value);
+            }
+            page(&frame, &target, &found, &form.refuse(error)?, Some(&sent))
+        }
+    }
+}
