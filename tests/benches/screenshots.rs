@@ -14,7 +14,7 @@ use tests::{InputMethod, TestApp, Visit};
 use xtask::paths;
 
 /// The pages with screenshots, by their names in the tour.
-const PAGES: [&str; 23] = [
+const PAGES: [&str; 25] = [
     "sign-in",
     "sign-up",
     "sign-up-refused",
@@ -24,6 +24,8 @@ const PAGES: [&str; 23] = [
     "app",
     "deployment",
     "release",
+    "release-edit",
+    "rollback",
     "metrics",
     "collaborators",
     "activity",

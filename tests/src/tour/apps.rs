@@ -42,7 +42,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.page("release", &format!("{deployment}/releases/v2"), "v2 Mandatory").await;
         self.page("release-edit", &format!("{deployment}/releases/v2/edit"), "Edit v2").await;
         self.visit.fill("rollout", "10").await;
-        self.refused("release-edit-refused", "Save changes", "can only", "Edit v2").await;
+        self.refused("release-edit-refused", "Save changes", "must not be lower", "Edit v2").await;
         self.page("rollback", &format!("{deployment}/rollback"), "Roll back Production").await;
         self.page("metrics", &format!("{deployment}/metrics"), "Metrics of Production").await;
         self.page("collaborators", &format!("{page}/collaborators"), "Collaborators").await;
