@@ -11,7 +11,7 @@ use crate::{Holder, Visit};
 impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
     pub(super) async fn apps(&mut self, holder: &Holder) {
         let name = self.words.app.clone();
-        self.page("app-new", "/apps/new", "Create app").await;
+        self.page("app-new", "/new-app", "Create app").await;
         self.visit.fill("name", "a/b").await;
         self.refused("app-new-refused", "Create app", "must not contain", "Create app").await;
         let (production, _) = holder.session.create_app(&name).await;

@@ -17,11 +17,11 @@ async fn an_empty_account_is_led_to_its_first_release_and_can_create_an_app() {
     let mut reader = app.signed_in_reader("ada").await;
     let login = format!("updraft login --server {}", app.state().settings.base_url);
     reader.open("/dashboard").await.shows("You have no apps yet").shows(&login);
-    let refused = reader.fill("/dashboard/apps/new", &[("name", "a/b")]).await.has_status(400).shows("must not contain");
+    let refused = reader.fill("/dashboard/new-app", &[("name", "a/b")]).await.has_status(400).shows("must not contain");
     stays_text(&refused.html(), "a/b");
-    let created = reader.fill("/dashboard/apps/new", &[("name", "demo")]).await;
+    let created = reader.fill("/dashboard/new-app", &[("name", "demo")]).await;
     created.is_at("/dashboard/apps/demo").shows("Created the app demo.").shows("Production").shows("Staging");
-    reader.fill("/dashboard/apps/new", &[("name", "demo")]).await.has_status(409);
+    reader.fill("/dashboard/new-app", &[("name", "demo")]).await.has_status(409);
     reader.open("/dashboard").await.shows("demo");
     reader.open(PRODUCTION).await.shows("No release yet").shows("updraft release create");
 }
@@ -129,7 +129,7 @@ async fn names_and_descriptions_are_escaped() {
         let mut reader = app.signed_in_reader("ada").await;
         stays_text(&reader.open(PRODUCTION).await.html(), text);
         stays_text(&reader.open(&format!("{PRODUCTION}/releases/v{number}")).await.html(), text);
-        stays_text(&reader.fill("/dashboard/apps/new", &[("name", text)]).await.html(), text);
+        stays_text(&reader.fill("/dashboard/new-app", &[("name", text)]).await.html(), text);
         let search = encode_segment(text);
         stays_text(&reader.open(&format!("{PRODUCTION}?search={search}")).await.html(), text);
     }

@@ -85,7 +85,7 @@ const PAGES: &[(&str, Audience)] = &[
     ("/activate", Audience::SignedIn),
     ("/cli/authorize/{authorization}", Audience::SignedIn),
     ("/cli/key", Audience::SignedIn),
-    ("/apps/new", Audience::SignedIn),
+    ("/new-app", Audience::SignedIn),
     ("/apps/{app}", Audience::SignedIn),
     ("/apps/{app}/collaborators", Audience::SignedIn),
     ("/apps/{app}/activity", Audience::SignedIn),

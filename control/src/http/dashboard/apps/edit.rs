@@ -83,7 +83,7 @@ impl Target<'_> {
 fn form(found: &Found) -> Form {
     let row = &found.row;
     let rollout = Field::text("rollout", "Rollout in percent")
-        .hint("Only larger than now. 100 completes it.")
+        .hint("It can only grow. 100 completes it.")
         .value(&row.rollout.unwrap_or(100).to_string());
     let target = Field::text("appVersion", "Target version").hint("Such as ^1.2.0, or * for all.").value(&row.app_version);
     let text = Field::text("description", "Description").optional().value(row.description.as_deref().unwrap_or_default());

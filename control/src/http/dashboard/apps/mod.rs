@@ -20,7 +20,7 @@ use super::page_routes::Pages;
 pub(super) fn pages(pages: Pages) -> Pages {
     pages
         .page("/", get(list::show))
-        .page("/apps/new", get(list::show_new).post(list::create))
+        .page("/new-app", get(list::show_new).post(list::create))
         .page("/apps/{app}", get(app::show))
         .page("/apps/{app}/collaborators", get(collaborators::show))
         .page("/apps/{app}/activity", get(activity::show))
