@@ -79,6 +79,10 @@ impl Context {
         });
         match name {
             Some(name) => self.named_server(name),
+            None if !self.user.servers.is_empty() => Err(Error::usage(
+                "several servers are known, and none is chosen",
+                "Add --server NAME, or choose one for all commands: `updraft server use NAME`. `updraft server list` shows them.",
+            )),
             None => Err(Error::new(
                 Kind::NotSignedIn,
                 "no server is known",
@@ -129,6 +133,8 @@ impl Context {
 
     /// The app: the option (or `UPDRAFT_APP`), or the project file's. Errors: usage (2).
     pub(crate) fn app<'c>(&'c self, given: Option<&'c str>) -> Result<&'c str> {
+        // An empty variable, as in a pipeline that does not set it, counts as none.
+        let given = given.filter(|name| !name.is_empty());
         given.or_else(|| self.project.as_ref().and_then(|found| found.project.app.as_deref())).ok_or_else(|| {
             Error::usage("no app is given", "Add --app NAME, set UPDRAFT_APP, or run `updraft init`. `updraft app list` shows your apps.")
         })
@@ -136,6 +142,7 @@ impl Context {
 
     /// The deployment: the option (or `UPDRAFT_DEPLOYMENT`), or the project file's. Errors: usage (2).
     pub(crate) fn deployment<'c>(&'c self, given: Option<&'c str>) -> Result<&'c str> {
+        let given = given.filter(|name| !name.is_empty());
         given.or_else(|| self.project.as_ref().and_then(|found| found.project.deployment.as_deref())).ok_or_else(|| {
             let next = "Add --deployment NAME, set UPDRAFT_DEPLOYMENT, or run `updraft init`. `updraft deployment list` shows them.";
             Error::usage("no deployment is given", next)

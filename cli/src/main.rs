@@ -28,7 +28,14 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error),
     };
-    match run(arguments) {
+    let result = run(arguments).and_then(|()| match terminal::lost() {
+        None => Ok(()),
+        Some(reason) => {
+            let what = format!("cannot write to standard output: {reason}");
+            Err(Error::failed(what, "What the command did is done; only its output is lost. Free some space, and read it again."))
+        }
+    });
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if error.kind == error::Kind::Interrupted {

@@ -6,6 +6,8 @@ use crate::error::{Error, Kind, Result};
 
 /// For operations that only managers of an app can do.
 pub(super) const APP_MANAGERS: &str = "Ask an Admin or the owner of the app for the role Admin. An API key needs the scope `apps` as well.";
+/// For operations that only the owner of the app can do.
+pub(super) const OWNER: &str = "Only the owner of the app can do it; `updraft collaborator list` shows who that is. API keys cannot.";
 /// For operations that only a person can do.
 pub(super) const NOT_API_KEYS: &str = "Sign in with `updraft login`, or use an access key: API keys cannot do this.";
 /// For operations on the collaborators of an app.

@@ -118,7 +118,9 @@ async fn rename(context: &Context, app: &str, new_name: String) -> Result<()> {
     let client = context.client()?;
     let body = AppPatch { name: Field::from(new_name) };
     let renamed = client.patch::<AppAnswer>(&path(["v1", "apps", app]), &body).await;
-    let renamed = advice::conflict(renamed, || "Choose another name. `updraft app list` shows your apps.".to_owned());
+    let renamed = advice::conflict(advice::forbidden(renamed, advice::APP_MANAGERS), || {
+        "Choose another name. `updraft app list` shows your apps.".to_owned()
+    });
     let answer = nearest::app(&client, app, renamed).await?;
     if let Some(answer) = answer {
         context.done(&format!("Renamed {app} to {}.", answer.value.app.name));
@@ -133,7 +135,8 @@ async fn rename(context: &Context, app: &str, new_name: String) -> Result<()> {
 async fn delete(context: &Context, app: &str) -> Result<()> {
     let client = context.client()?;
     prompt::confirm_by_name(context, &format!("deletes the app {app} with its deployments, releases and metrics"), app)?;
-    let json = nearest::app(&client, app, client.delete(&path(["v1", "apps", app])).await).await?;
+    let deleted = advice::forbidden(client.delete(&path(["v1", "apps", app])).await, advice::OWNER);
+    let json = nearest::app(&client, app, deleted).await?;
     context.done(&format!("Deleted the app {app}."));
     context.show(&json, || {});
     Ok(())
@@ -143,7 +146,8 @@ async fn transfer(context: &Context, app: &str, email: &str) -> Result<()> {
     let client = context.client()?;
     prompt::confirm_by_name(context, &format!("gives the app {app} to {email}"), app)?;
     let transferred = client.post::<AppAnswer>(&path(["v1", "apps", app, "transfer", email]), &Value::Object(serde_json::Map::new())).await;
-    let answer = nearest::app(&client, app, advice::no_account(transferred, email)).await?;
+    let transferred = advice::forbidden(advice::no_account(transferred, email), advice::OWNER);
+    let answer = nearest::app(&client, app, transferred).await?;
     context.done(&format!("{email} owns {app} now, and has to accept it. You are an Admin."));
     context.show(&answer.json, || {});
     Ok(())
@@ -153,7 +157,8 @@ async fn activity(context: &Context, app: Option<&str>, limit: u8) -> Result<()>
     let client = context.client()?;
     let name = context.app(app)?;
     let path = format!("{}?limit={limit}", path(["v1", "apps", name, "audit"]));
-    let answer = nearest::app(&client, name, client.get::<AuditAnswer>(&path).await).await?;
+    let events = advice::forbidden(client.get::<AuditAnswer>(&path).await, advice::APP_MANAGERS);
+    let answer = nearest::app(&client, name, events).await?;
     context.show(&answer.json, || {
         let mut table = Table::new(["time", "who", "action", "object", "from"]).when_empty("Nothing was changed yet.");
         for event in &answer.value.events {

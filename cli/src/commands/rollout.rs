@@ -104,7 +104,11 @@ async fn set(context: &Context, deployment: &DeploymentOption, percent: Percent,
         return Ok(());
     };
     let label = String::from(answer.value.package.label);
-    if answer.value.package.rollout.is_none() {
+    if answer.value.package.is_disabled {
+        let enable = target.command(&format!("release enable {label}"));
+        context.done(&format!("The rollout of {label} is {}% now, but {label} is disabled: no device gets it.", percent.get()));
+        context.note(&format!("Enable it: {enable}"));
+    } else if answer.value.package.rollout.is_none() {
         context.done(&format!("{label} goes to all devices of {} now: its rollout is finished.", target.deployment));
     } else {
         context.done(&format!("{label} goes to {}% of the devices of {} now.", percent.get(), target.deployment));

@@ -20,14 +20,16 @@ pub(crate) enum ServerCommand {
     #[command(after_help = "Example:\n  updraft server use staging")]
     Use {
         /// Its name in `updraft server list`, or its URL.
-        #[arg(value_name = "NAME|URL")]
+        // Another id than the global `--server`, which would take this value otherwise.
+        #[arg(id = "known-server", value_name = "NAME|URL")]
         server: String,
     },
     /// Sign out of a server and forget it.
     #[command(visible_alias = "rm")]
     Remove {
         /// Its name in `updraft server list`, or its URL.
-        #[arg(value_name = "NAME|URL")]
+        // Another id than the global `--server`, which would take this value otherwise.
+        #[arg(id = "known-server", value_name = "NAME|URL")]
         server: String,
     },
 }
@@ -85,6 +87,16 @@ fn choose(context: &Context, given: &str) -> Result<()> {
     })?;
     let url = config.servers.get(&name).map(|known| known.url.as_str()).unwrap_or_default();
     context.done(&format!("Commands use {name} now ({url}), unless --server, UPDRAFT_URL or updraft.toml names another."));
+    let by = if context.global.server.is_some() {
+        Some("--server or UPDRAFT_URL")
+    } else {
+        context.project.as_ref().filter(|found| found.project.server.is_some()).map(|_| "the updraft.toml of this folder")
+    };
+    if let (Some(by), Ok(used)) = (by, context.server())
+        && used.url.as_str() != url
+    {
+        context.note(&format!("warning: here, {by} names {}, which commands use instead.", used.url));
+    }
     context.show(&json!({ "name": name, "url": url }), || {});
     Ok(())
 }
@@ -97,11 +109,19 @@ async fn remove(context: &Context, given: &str) -> Result<()> {
         }
         None => Ok(()),
     };
-    UserConfig::change(|config| {
+    let (was_default, left) = UserConfig::change(|config| {
         config.servers.remove(&name);
-        config.default_server.take_if(|default| *default == name);
+        let was_default = config.default_server.take_if(|default| *default == name).is_some();
+        (was_default, config.servers.keys().cloned().collect::<Vec<_>>())
     })?;
     context.done(&format!("Forgot the server {name}."));
+    match left.as_slice() {
+        [only] if was_default => context.note(&format!("Commands use {only} now, the only server that is left.")),
+        [_, _, ..] if was_default => {
+            context.note("Choose the server that commands use: `updraft server use NAME`. `updraft server list` shows them.")
+        }
+        _ => {}
+    }
     context.show(&serde_json::Value::Null, || {});
     match signed_out {
         Err(error) if error.kind != Kind::NotSignedIn => Err(error),

@@ -1,10 +1,14 @@
 //! Terminals: whether there is one, its colors, and lines on it.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use console::{Style, Term};
 
 use super::table::printable;
+
+/// The first failure to write to standard output.
+static LOST: OnceLock<String> = OnceLock::new();
 
 /// Colors for one of the two streams. Without a terminal, or with `NO_COLOR`, text stays plain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +107,17 @@ pub(crate) fn print(text: &str) {
 /// Prints bytes to standard output, as [`print()`] does.
 pub(crate) fn print_bytes(bytes: &[u8]) {
     let mut out = io::stdout();
-    let _ = out.write_all(bytes).and_then(|()| out.flush());
+    if let Err(error) = out.write_all(bytes).and_then(|()| out.flush())
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        // Only the first one counts.
+        let _ = LOST.set(error.to_string());
+    }
+}
+
+/// Why output was lost, as on a full disk. Commands go on, since what they did is done; the program fails at its end.
+pub(crate) fn lost() -> Option<&'static str> {
+    LOST.get().map(String::as_str)
 }
 
 /// Makes the cursor visible again, and ends the line that progress or a question was on.

@@ -31,7 +31,8 @@ fn conflict(what: &str, command: &impl Fn(&str) -> String) -> Option<String> {
         let (finish, disable) = (command("rollout set 100"), command(&format!("release disable {label}")));
         format!("Finish the rollout with {finish} or stop it with {disable}, then try again.")
     } else if has("contents are identical to") {
-        format!("Devices already get these contents. To change the release's metadata: {}", command(&format!("release edit {label}")))
+        let (edit, enable) = (command(&format!("release edit {label}")), command(&format!("release enable {label}")));
+        format!("Devices already get these contents, unless {label} is disabled: {enable}. To change its metadata: {edit}")
     } else if has("is already fully rolled out") {
         let (disable, rollback) = (command(&format!("release disable {label}")), command("release rollback"));
         format!("All devices get it. To take it back: {disable} or {rollback}")

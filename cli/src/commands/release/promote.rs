@@ -73,7 +73,8 @@ impl PromoteCommand {
             other => target.advised(other).await?,
         };
         let label = String::from(answer.value.package.label);
-        context.done(&format!("Promoted from {} to {}: {label}.", target.deployment, self.to));
+        let original = answer.value.package.original_label.map(|original| format!("{} of ", String::from(original))).unwrap_or_default();
+        context.done(&format!("Promoted {original}{} to {}. The new release is {label}.", target.deployment, self.to));
         context.show(&answer.json, || view::print(&answer.value.package, None));
         if answer.value.package.rollout.is_some() {
             context.note(&format!("Widen its rollout: {}", target.command_at(&self.to, "rollout set 100")));

@@ -151,3 +151,30 @@ async fn another_version_of_the_server_is_pointed_out() {
         assert!(ended.err.contains("warning:") && ended.err.contains(said), "{}", ended.err);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_that_is_lost_is_a_failure_and_a_closed_pipe_is_none() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let cli = Cli::with_token(&app.base, ada.token());
+    for arguments in [&["app", "list"][..], &["app", "list", "-o", "json"], &["api", "GET", "/v1/apps"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let child = cli.command(arguments).stdout(full).spawn().unwrap();
+        let (what, _) = tests::cli::end(child).await.error(1);
+        assert!(what.contains("cannot write to standard output"), "{what}");
+    }
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    tests::cli::end(cli.command(&["app", "list"]).stdout(writer).spawn().unwrap()).await.assert(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_variable_counts_as_none() {
+    let app = TestApp::spawn().await;
+    let cli = Cli::with_token(&app.base, app.sign_up("ada").await.token()).with("UPDRAFT_APP", "").with("UPDRAFT_DEPLOYMENT", "");
+    let (what, _) = cli.run(&["release", "list"]).await.error(2);
+    assert_eq!(what, "no app is given");
+    let (what, _) = cli.run(&["release", "list", "-a", "demo"]).await.error(2);
+    assert_eq!(what, "no deployment is given");
+}

@@ -248,3 +248,13 @@ async fn a_viewer_is_told_which_role_is_needed() {
     let (_, next) = cli.run(&["release", "create", "bundle.js", "-t", "1.0.0", "-a", "demo", "-d", "Production"]).await.error(1);
     assert!(next.contains("Developer"), "{next}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_release_is_never_said_to_reach_devices() {
+    let place = Place::new().await;
+    place.release("one", &["--rollout", "20"]).await;
+    place.cli.expect(0, &["release", "disable", "v1", "--yes"]).await;
+    let set = place.cli.expect(0, &["rollout", "set", "100"]).await;
+    assert!(set.err.contains("v1 is disabled: no device gets it"), "{}", set.err);
+    assert!(set.err.contains("release enable v1"), "{}", set.err);
+}

@@ -35,12 +35,15 @@ async fn two_servers_are_used_side_by_side() {
     // The project's server is stronger than the default, and weaker than the option.
     cli.write("updraft.toml", "server = \"one\"\n");
     assert_eq!(cli.json(&["app", "list"]).await["apps"][0]["name"], "first-app");
+    let chosen = cli.expect(0, &["server", "use", "two"]).await;
+    assert!(chosen.err.contains("warning: here, the updraft.toml of this folder names"), "{}", chosen.err);
     assert_eq!(cli.json(&["app", "list", "--server", &second.base]).await["apps"][0]["name"], "second-app");
     cli.write("updraft.toml", "");
 
     let listed = cli.expect(0, &["server", "list"]).await;
     assert!(listed.out.contains(&first.base) && listed.out.contains(&second.base), "{}", listed.out);
-    cli.expect(0, &["server", "remove", "two", "--yes"]).await;
+    let removed = cli.expect(0, &["server", "remove", "two", "--yes"]).await;
+    assert!(removed.err.contains("Commands use one now"), "{}", removed.err);
     assert!(!cli.expect(0, &["server", "list"]).await.out.contains(&second.base));
     cli.run(&["server", "use", "two"]).await.error(4);
     cli.run(&["app", "list", "--server", &second.base]).await.error(3);
