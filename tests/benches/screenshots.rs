@@ -14,7 +14,7 @@ use tests::{InputMethod, TestApp, Visit};
 use xtask::paths;
 
 /// The pages with screenshots, by their names in the tour.
-const PAGES: [&str; 25] = [
+const PAGES: [&str; 28] = [
     "sign-in",
     "sign-up",
     "sign-up-refused",
@@ -26,6 +26,9 @@ const PAGES: [&str; 25] = [
     "release",
     "release-edit",
     "rollback",
+    "promote",
+    "check",
+    "deployment-settings",
     "metrics",
     "collaborators",
     "activity",

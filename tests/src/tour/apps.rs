@@ -20,7 +20,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.page("deployment-none", &deployment, "Production").await;
         self.page("metrics-none", &format!("{deployment}/metrics"), "Metrics of Production").await;
         for (content, info) in [
-            ("one", json!({ "appVersion": "1.0.0", "description": "The first one." })),
+            ("one", json!({ "appVersion": "^1.0.0", "description": "The first one." })),
             (
                 "two",
                 json!({ "appVersion": "^1.0.0", "description": format!("Faster start of {name}."), "isMandatory": true, "rollout": 25 }),
@@ -43,6 +43,19 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.page("release-edit", &format!("{deployment}/releases/v2/edit"), "Edit v2").await;
         self.visit.fill("rollout", "10").await;
         self.refused("release-edit-refused", "Save changes", "must not be lower", "Edit v2").await;
+        self.page("promote", &format!("{deployment}/releases/v2/promote"), "Promote v2").await;
+        self.visit.fill("rollout", "0").await;
+        self.refused("promote-refused", "Promote", "whole number from 1 to 100", "Promote v2").await;
+        self.page("check-empty", &format!("{deployment}/check"), "What does a device get?").await;
+        let check = format!("{deployment}/check?appVersion=1.2.0&clientUniqueId=phone");
+        self.page("check", &check, "What does a device get?").await;
+        self.page("check-refused", &format!("{deployment}/check?appVersion=one"), "What does a device get?").await;
+        self.page("deployment-new", &format!("{page}/new-deployment"), "Create deployment").await;
+        self.visit.fill("name", "Staging").await;
+        self.refused("deployment-new-refused", "Create deployment", "already exists", "Create deployment").await;
+        self.page("deployment-settings", &format!("{deployment}/settings"), "Settings of Production").await;
+        self.visit.fill("deleteName", "Staging").await;
+        self.refused("deployment-settings-refused", "Delete deployment", "No changes were made.", "Settings of Production").await;
         self.page("rollback", &format!("{deployment}/rollback"), "Roll back Production").await;
         self.page("metrics", &format!("{deployment}/metrics"), "Metrics of Production").await;
         self.page("collaborators", &format!("{page}/collaborators"), "Collaborators").await;

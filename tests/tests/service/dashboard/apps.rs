@@ -206,3 +206,84 @@ async fn a_deployment_is_rolled_back() {
     let page = bob.open(&PRODUCTION.replace("demo", "ada@example.com:demo")).await.html();
     assert!(!page.contains("/rollback"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_is_promoted_once() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    ada.create_app("demo").await;
+    ada.upload("demo", "Staging", b"one", json!({ "appVersion": "1.0.0", "description": "first" })).await.assert(201);
+    let promote = "/dashboard/apps/demo/deployments/Staging/releases/v1/promote";
+    let mut reader = app.signed_in_reader("ada").await;
+    let form = reader.open(promote).await.shows("no release yet, 0 active devices").form_to(promote);
+    let form = form.with(&[("destination", "Production"), ("rollout", "25")]);
+    // Twice, as by a second click.
+    for _ in 0..2 {
+        reader.send(&form).await.is_at(PRODUCTION).shows("The new release of Production is v1.");
+    }
+    let history = ada.get("/v1/apps/demo/deployments/Production/history").await.assert(200);
+    assert_eq!(history["history"].as_array().unwrap().len(), 1);
+    assert_eq!(history["history"][0]["rollout"], 25);
+    let again = reader.open(promote).await.shows("now v1 for").form_to(promote);
+    reader.send(&again.clone().with(&[("rollout", "x")])).await.has_status(400).shows("whole number from 1 to 100");
+    reader.send(&again.with(&[("destination", "Production")])).await.has_status(409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_device_gets_is_explained() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    ada.create_app("demo").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let check = format!("{PRODUCTION}/check");
+    reader.open(&format!("{check}?appVersion=1.0.0")).await.shows("No update").shows("The deployment has no releases.");
+    for (content, info) in [("one", json!({ "appVersion": "1.0.0" })), ("two", json!({ "appVersion": "1.0.0", "rollout": 10 }))] {
+        ada.upload("demo", "Production", content.as_bytes(), info).await.assert(201);
+    }
+    let page = reader.open(&format!("{check}?appVersion=1.0.0&label=&packageHash=&clientUniqueId=phone")).await.html();
+    let explained = ada.get("/v1/apps/demo/deployments/Production/explain?appVersion=1.0.0&clientUniqueId=phone").await.assert(200);
+    stays_text(&page, explained["reason"]["text"].as_str().unwrap());
+    assert!(page.contains(&format!("rollout bucket {} of", explained["bucket"])), "{page}");
+    for considered in explained["considered"].as_array().unwrap() {
+        stays_text(&page, considered["text"].as_str().unwrap());
+    }
+    reader.open(&format!("{check}?appVersion=")).await.has_status(400);
+    let refused = reader.open(&format!("{check}?appVersion=one")).await.has_status(400).html();
+    assert!(refused.contains("value=\"one\""), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deployment_is_created_renamed_cleared_and_deleted() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    ada.create_app("demo").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let new = "/dashboard/apps/demo/new-deployment";
+    reader.fill(new, &[("name", "Beta"), ("key", "short")]).await.has_status(400);
+    let beta = "/dashboard/apps/demo/deployments/Beta";
+    reader.fill(new, &[("name", "Beta"), ("key", "key-of-installed-apps")]).await.is_at(beta).shows("key-of-installed-apps");
+    reader.fill(new, &[("name", "Beta")]).await.has_status(409);
+    ada.upload("demo", "Beta", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+
+    let form_of = |page: &tests::reader::Page, field: &str| page.forms().into_iter().find(|form| form.fields.contains_key(field)).unwrap();
+    let settings = format!("{beta}/settings");
+    let page = reader.open(&settings).await;
+    reader.send(&form_of(&page, "name").with(&[("name", "Production")])).await.has_status(409);
+    let renamed = "/dashboard/apps/demo/deployments/Gamma";
+    reader.send(&form_of(&page, "name").with(&[("name", "Gamma")])).await.is_at(renamed);
+    let settings = format!("{renamed}/settings");
+    for field in ["clearName", "deleteName"] {
+        let page = reader.open(&settings).await;
+        reader.send(&form_of(&page, field).with(&[(field, "Beta")])).await.has_status(400).shows("No changes were made.");
+    }
+    assert_eq!(ada.get("/v1/apps/demo/deployments/Gamma/history").await.assert(200)["history"].as_array().unwrap().len(), 1);
+    let page = reader.open(&settings).await;
+    reader.send(&form_of(&page, "clearName").with(&[("clearName", "Gamma")])).await.is_at(renamed).shows("Cleared the history");
+    assert_eq!(ada.get("/v1/apps/demo/deployments/Gamma/history").await.assert(200)["history"], json!([]));
+    let page = reader.open(&settings).await;
+    reader.send(&form_of(&page, "deleteName").with(&[("deleteName", "Gamma")])).await.is_at("/dashboard/apps/demo");
+    ada.get("/v1/apps/demo/deployments/Gamma").await.refused(404);
+}

@@ -8,7 +8,7 @@ use tests::output::Output;
 use tests::{Answer, Client, Device, Options, SessionOrigin, TestApp, logged};
 
 /// Every list and every page with several entries, with a path that shows fifty.
-const PATHS: [&str; 27] = [
+const PATHS: [&str; 28] = [
     "/v1/apps",
     "/v1/apps/demo",
     "/v1/apps/demo/audit?limit=100",
@@ -28,6 +28,7 @@ const PATHS: [&str; 27] = [
     "/dashboard/apps/demo/deployments/Production",
     "/dashboard/apps/demo/deployments/Production/metrics",
     "/dashboard/apps/demo/deployments/Production/releases/v1/edit",
+    "/dashboard/apps/demo/deployments/Production/releases/v1/promote",
     "/dashboard/apps/demo/deployments/Production/rollback",
     "/dashboard/account",
     "/dashboard/account/delete",
@@ -39,10 +40,11 @@ const PATHS: [&str; 27] = [
 ];
 
 /// Pages that read a list without showing it, or only a page of it.
-const SHOW_LESS: [&str; 6] = [
+const SHOW_LESS: [&str; 7] = [
     "/dashboard/apps/demo/deployments/Production",
     "/dashboard/apps/demo/deployments/Production/metrics",
     "/dashboard/apps/demo/deployments/Production/releases/v1/edit",
+    "/dashboard/apps/demo/deployments/Production/releases/v1/promote",
     "/dashboard/apps/demo/deployments/Production/rollback",
     "/dashboard/cli/key?hostname=laptop",
     "/dashboard/security/passkeys/00000000-0000-7000-8000-000000000001",

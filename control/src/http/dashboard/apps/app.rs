@@ -6,7 +6,7 @@ use axum::response::Response;
 
 use super::place::{self, Link, Section};
 use super::release::Summary;
-use crate::domain::access::grant::{ReadApp, ReadMetrics};
+use crate::domain::access::grant::{ManageDeployments, ReadApp, ReadMetrics};
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::counting::counters::{self, Totals};
 use crate::domain::error::Result;
@@ -34,6 +34,8 @@ struct AppPage<'p> {
     sections: Vec<Link>,
     app: &'p str,
     deployments: Vec<Item>,
+    /// Where a deployment is created, for those who may.
+    new: Option<String>,
 }
 
 pub(super) async fn show(
@@ -65,6 +67,7 @@ pub(super) async fn show(
     view::page(&AppPage {
         crumbs: place::crumbs(&frame, &[]),
         sections: place::sections(&frame, &grant, Section::Deployments),
+        new: grant.also::<ManageDeployments>().then(|| frame.path(&format!("{}/new-deployment", place::app(name)))),
         frame: &frame,
         app: name,
         deployments: items,

@@ -9,7 +9,7 @@ use shared::FieldErrors;
 
 use super::place::{self, Link, Section};
 use super::release::{Summary, audience};
-use crate::domain::access::grant::{ManageReleases, ReadApp};
+use crate::domain::access::grant::{ManageDeployments, ManageReleases, ReadApp};
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::error::Result;
 use crate::domain::releases::current;
@@ -43,6 +43,7 @@ struct DeploymentPage<'p> {
     /// Whether this is not the first page.
     is_later: bool,
     can_release: bool,
+    can_manage: bool,
     /// `None` if the caller may not see it.
     key: Option<String>,
     server: &'p str,
@@ -91,6 +92,7 @@ pub(super) async fn show(
         search,
         page,
         is_later: after.is_some(),
+        can_manage: grant.also::<ManageDeployments>(),
         can_release: grant.also::<ManageReleases>(),
         key: deployment.key,
         server: &app.settings.base_url,

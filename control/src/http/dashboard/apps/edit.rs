@@ -115,7 +115,8 @@ fn page(frame: &Frame, target: &Target<'_>, found: &Found, form: &Form, sent: Op
     })
 }
 
-fn percent(text: &str) -> Result<Percent, Invalid> {
+/// A rollout that was typed. Errors: not 1 to 100.
+pub(super) fn percent(text: &str) -> Result<Percent, Invalid> {
     let number = text.trim().trim_end_matches('%').trim_end().parse::<u64>().ok();
     number.and_then(Percent::new).ok_or_else(|| Invalid::from("must be a whole number from 1 to 100"))
 }

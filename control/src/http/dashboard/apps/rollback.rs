@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::response::Response;
 use shared::keys::Label;
 
+use super::once;
 use super::place::{self, Link};
 use super::release::Summary;
 use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
@@ -38,6 +39,8 @@ struct RollbackPage<'p> {
     active_text: String,
     targets: Vec<Summary>,
     chosen: String,
+    /// Identifies the form, so that sending it twice rolls back once.
+    once: String,
 }
 
 async fn page(
@@ -73,6 +76,7 @@ async fn page(
         active_text: view::grouped(active),
         targets,
         chosen,
+        once: once::new(app)?,
     })
 }
 
@@ -101,7 +105,7 @@ pub(super) async fn submit(
 ) -> Result<Response> {
     let name = grant.called();
     let done = match Label::try_from(sent.text("targetRelease")) {
-        Ok(target) => rollback::roll_back(&app, &right, &deployment, Some(target), None).await,
+        Ok(target) => rollback::roll_back(&app, &right, &deployment, Some(target), once::read(&sent).as_ref()).await,
         Err(error) => Err(Error::invalid("targetRelease", error)),
     };
     match done {

@@ -1,0 +1,144 @@
+//! The form that releases a release's contents to another deployment.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use shared::FieldErrors;
+use shared::keys::Label;
+
+use super::edit::percent;
+use super::once;
+use super::place::{self, Link};
+use super::release::Summary;
+use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
+use crate::domain::access::{AppGrant, DashboardSession};
+use crate::domain::counting::counters;
+use crate::domain::error::{Error, Result};
+use crate::domain::releases::info::ReleaseInfoInput;
+use crate::domain::releases::promotion::{self, Promotion};
+use crate::domain::releases::{current, service};
+use crate::http::AppState;
+use crate::http::dashboard::fields::Fields;
+use crate::http::dashboard::flash::Flash;
+use crate::http::dashboard::form::{Field, Form};
+use crate::http::dashboard::frame::Frame;
+use crate::http::dashboard::view;
+use crate::http::extract::{DeploymentPath, LabelPath};
+
+/// A deployment that the release can go to, and what is there now.
+struct Destination {
+    name: String,
+    current: Option<Summary>,
+    active: String,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/promote.html")]
+struct PromotePage<'p> {
+    frame: &'p Frame,
+    crumbs: Vec<Link>,
+    form: &'p Form,
+    page: String,
+    release: Summary,
+    destinations: Vec<Destination>,
+    chosen: String,
+    once: String,
+}
+
+fn form() -> Form {
+    Form::of([Field::text("rollout", "Rollout in percent").hint("100 gives it to all devices at once.").value("100")])
+}
+
+async fn page(
+    app: &AppState,
+    frame: &Frame,
+    (grant, metrics): (&AppGrant<ReadApp>, &AppGrant<ReadMetrics>),
+    (deployment, label): (&str, Label),
+    form: &Form,
+    chosen: &str,
+) -> Result<Response> {
+    let name = grant.called();
+    let mut tx = app.db.read().await?;
+    let row = service::find(&mut tx, grant, deployment, label).await?.row;
+    let all = current::list(&mut tx, grant).await?;
+    let totals = counters::totals(&mut tx, metrics).await?;
+    drop(tx);
+    let mut destinations = Vec::new();
+    for (one, newest) in all.into_iter().filter(|(one, _)| one.name != deployment) {
+        destinations.push(Destination {
+            current: newest.map(|newest| Summary::of(frame, (name, &one.name), &newest.row)).transpose()?,
+            active: view::grouped(totals.get(&one.id).map_or(0, |totals| totals.active)),
+            name: one.name,
+        });
+    }
+    let only = destinations.first().filter(|_| destinations.len() == 1).map(|one| one.name.clone());
+    let release = place::release(name, deployment, label);
+    form.page(&PromotePage {
+        frame,
+        crumbs: place::crumbs(
+            frame,
+            &[(name, place::app(name)), (deployment, place::deployment(name, deployment)), (&label.to_string(), release.clone())],
+        ),
+        form,
+        page: frame.path(&release),
+        release: Summary::of(frame, (name, deployment), &row)?,
+        chosen: if chosen.is_empty() { only.unwrap_or_default() } else { chosen.to_owned() },
+        destinations,
+        once: once::new(app)?,
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "extractors")]
+pub(super) async fn show(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    _right: AppGrant<ManageReleases>,
+    grant: AppGrant<ReadApp>,
+    metrics: AppGrant<ReadMetrics>,
+    DeploymentPath(deployment): DeploymentPath,
+    LabelPath(label): LabelPath,
+) -> Result<Response> {
+    page(&app, &frame, (&grant, &metrics), (&deployment, label), &form(), "").await
+}
+
+#[expect(clippy::too_many_arguments, reason = "extractors")]
+pub(super) async fn submit(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    right: AppGrant<ManageReleases>,
+    grant: AppGrant<ReadApp>,
+    metrics: AppGrant<ReadMetrics>,
+    DeploymentPath(deployment): DeploymentPath,
+    LabelPath(label): LabelPath,
+    sent: Fields,
+) -> Result<Response> {
+    let mut errors = FieldErrors::default();
+    let rollout = errors.take("rollout", percent(sent.text("rollout")));
+    let to = sent.text("destination").to_owned();
+    if to.is_empty() {
+        errors.add("destination", "is required");
+    }
+    let promoted = if errors.is_empty() {
+        let overrides = ReleaseInfoInput { rollout, ..ReleaseInfoInput::default() };
+        let promotion = Promotion { from: deployment.clone(), to: to.clone(), label: Some(label), overrides };
+        promotion::promote(&app, &right, &promotion, once::read(&sent).as_ref()).await
+    } else {
+        Err(Error::from(errors))
+    };
+    match promoted {
+        Ok(answer) => {
+            let text = format!("Promoted {label} of {deployment}. The new release of {to} is v{}.", answer.value.label);
+            frame.redirect_with_flash(&place::deployment(grant.called(), &to), &Flash::good(text))
+        }
+        Err(error) => {
+            let mut form = form();
+            for field in &mut form.fields {
+                sent.text(field.name).clone_into(&mut field.value);
+            }
+            let form = form.refuse(error)?;
+            page(&app, &frame, (&grant, &metrics), (&deployment, label), &form, &to).await
+        }
+    }
+}
