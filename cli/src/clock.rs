@@ -18,6 +18,11 @@ pub(crate) async fn wait(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 
+/// Waits for something, at most this long.
+pub(crate) async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(limit, future).await.ok()
+}
+
 /// Random bytes from the operating system.
 #[expect(clippy::disallowed_methods, reason = "the CLI's only source of randomness")]
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Error> {

@@ -34,6 +34,19 @@ pub(crate) struct Server {
     pub is_chosen_by_project: bool,
 }
 
+/// A variable of the environment that contradicts the project file, and wins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Contradiction {
+    /// The variable's name.
+    pub variable: &'static str,
+    /// Its value.
+    pub value: String,
+    /// The name of the setting in the project file.
+    pub setting: &'static str,
+    /// Its value.
+    pub in_file: String,
+}
+
 /// The credential for a server, and where it comes from.
 #[derive(Clone)]
 pub(crate) struct Credential {
@@ -97,7 +110,7 @@ impl Context {
         }
         if !given.contains(['.', ':', '/']) && given != "localhost" {
             let next = "Run `updraft server list` to see the names, or give the server's URL.";
-            return Err(Error::usage(format!("no server is named {given}"), next));
+            return Err(Error::new(Kind::NotFound, format!("no server is named {given}"), next));
         }
         let url = ServerUrl::parse(given)?;
         Ok(Server { name: self.user.by_url(&url).map(|(name, _)| name.to_owned()), url, is_chosen_by_project: false })
@@ -147,6 +160,26 @@ impl Context {
             let next = "Add --deployment NAME, set UPDRAFT_DEPLOYMENT, or run `updraft init`. `updraft deployment list` shows them.";
             Error::usage("no deployment is given", next)
         })
+    }
+
+    /// The variables that contradict the project file.
+    pub(crate) fn contradictions(&self) -> Vec<Contradiction> {
+        let Some(found) = &self.project else { return Vec::new() };
+        let project = &found.project;
+        let settings = [
+            ("UPDRAFT_URL", "server", &project.server),
+            ("UPDRAFT_APP", "app", &project.app),
+            ("UPDRAFT_DEPLOYMENT", "deployment", &project.deployment),
+        ];
+        let contradiction = |(variable, setting, in_file): (&'static str, &'static str, &Option<String>)| {
+            let value = std::env::var(variable).ok().filter(|value| !value.is_empty())?;
+            let in_file = in_file.clone().filter(|in_file| *in_file != value)?;
+            // A server has several spellings: its name, and its URL with or without a slash.
+            let url = |name: &str| self.named_server(name).ok().map(|server| server.url);
+            let is_same = setting == "server" && url(&value).is_some() && url(&value) == url(&in_file);
+            (!is_same).then_some(Contradiction { variable, value, setting, in_file })
+        };
+        settings.into_iter().filter_map(contradiction).collect()
     }
 
     /// Prints a result: the API's JSON with `--output json`, otherwise what `people` prints.

@@ -11,7 +11,7 @@ pub(crate) enum Kind {
     Usage,
     /// There is no credential, or the server no longer accepts it.
     NotSignedIn,
-    /// The server does not have it.
+    /// There is no such thing: the server does not have it, or no server is known by that name.
     NotFound,
     /// It conflicts with what the server has.
     Conflict,

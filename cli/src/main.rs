@@ -12,6 +12,7 @@ mod context;
 mod error;
 mod output;
 mod package;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -21,12 +22,12 @@ use crate::arguments::Arguments;
 use crate::commands::Command;
 use crate::context::Context;
 use crate::error::Error;
-use crate::output::terminal;
+use crate::output::{interrupt, terminal};
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return usage(&error),
+        Err(error) => return usage::explain(&error),
     };
     let result = run(arguments).and_then(|()| match terminal::lost() {
         None => Ok(()),
@@ -38,21 +39,13 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            if error.kind == error::Kind::Interrupted {
-                // At a question, which hides the cursor.
-                terminal::restore();
+            // At a question, which has said so already.
+            if error.kind != error::Kind::Interrupted {
+                error.print();
             }
-            error.print();
             ExitCode::from(error.kind.exit_code())
         }
     }
-}
-
-/// Prints help, the version, or what is wrong with the arguments.
-fn usage(error: &clap::Error) -> ExitCode {
-    // Nobody reads a closed pipe.
-    let _ = error.print();
-    if error.use_stderr() { ExitCode::from(error::Kind::Usage.exit_code()) } else { ExitCode::SUCCESS }
 }
 
 fn run(arguments: Arguments) -> Result<(), Error> {
@@ -65,7 +58,7 @@ fn run(arguments: Arguments) -> Result<(), Error> {
         .map_err(|error| Error::failed(format!("cannot start: {error}"), "Free some memory, then try again."))?;
     runtime.spawn(async {
         if tokio::signal::ctrl_c().await.is_ok() {
-            terminal::restore();
+            interrupt::report();
             std::process::exit(i32::from(error::Kind::Interrupted.exit_code()));
         }
     });

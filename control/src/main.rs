@@ -288,10 +288,10 @@ async fn run(action: Action, given: &RawSettings) -> Result<(), Failure> {
 
 async fn create_account(config: &DatabaseConfig, new: &NewAccount) -> Result<(), Failure> {
     let password = read_password()?;
-    // Before the database is created.
     let account =
         operator::accounts::NewAccount::new(&new.email, new.name.as_deref(), password, &config.addresses, Entropy::System).await?;
-    let db = Db::open(&config.database_url.0).await?;
+    // A database that is created here would be another one than the service's: the folder is wrong.
+    let db = Db::open_existing(&config.database_url.0).await?;
     operator::accounts::create(&operator_of(&db), &account, config.limits.account).await?;
     db.close().await;
     eprintln!("The account was created.");

@@ -8,6 +8,9 @@ mod refusal;
 mod retry;
 mod upload;
 
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
 use reqwest::{Method, StatusCode, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -23,11 +26,19 @@ use crate::error::{Error, Kind, Result};
 /// The name that the CLI sends as its own.
 pub(crate) const USER_AGENT: &str = concat!("updraft-cli/", env!("CARGO_PKG_VERSION"));
 
+/// The variable that sets how many seconds to wait for an answer.
+const TIMEOUT: &str = "UPDRAFT_TIMEOUT";
+/// How long to wait for an answer, unless the variable says otherwise.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// A client of one server.
 pub(crate) struct Client {
     http: reqwest::Client,
     url: ServerUrl,
     credential: Option<Credential>,
+    /// How long the server may be silent. Uploads have a limit of their own.
+    patience: Option<Duration>,
+    has_said_waiting: AtomicBool,
     is_verbose: bool,
     is_quiet: bool,
 }
@@ -55,8 +66,20 @@ pub(crate) struct RawAnswer {
 impl Client {
     /// A client of the server at `url`.
     pub(crate) fn new(context: &Context, url: &ServerUrl, credential: Option<Credential>) -> Result<Self> {
-        let http = Self::http(|builder| builder.read_timeout(std::time::Duration::from_mins(1)))?;
-        Ok(Self { http, url: url.clone(), credential, is_verbose: context.global.verbose, is_quiet: context.is_quiet() })
+        Ok(Self {
+            http: Self::http(|builder| builder)?,
+            url: url.clone(),
+            credential,
+            patience: Some(patience()?),
+            has_said_waiting: AtomicBool::new(false),
+            is_verbose: context.global.verbose,
+            is_quiet: context.is_quiet(),
+        })
+    }
+
+    /// The same client without messages: for a command that draws on the whole terminal.
+    pub(crate) fn silent(self) -> Self {
+        Self { is_quiet: true, ..self }
     }
 
     /// The connections of a client. `limit` sets how long it waits for answers.
@@ -67,7 +90,7 @@ impl Client {
             .user_agent(USER_AGENT)
             // A redirect could lead the credential elsewhere.
             .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(std::time::Duration::from_secs(10));
+            .connect_timeout(Duration::from_secs(10));
         limit(builder)
             .build()
             .map_err(|error| Error::failed(format!("cannot prepare connections: {error}"), "Check this system's certificates."))
@@ -118,7 +141,12 @@ impl Client {
         build: impl Fn(reqwest::RequestBuilder) -> reqwest::RequestBuilder,
     ) -> Result<RawAnswer> {
         let answer = self.raw(method, path, build).await?;
-        if answer.status.is_success() { Ok(answer) } else { Err(refusal::error(self, path, &answer)) }
+        match answer.status {
+            status if status.is_success() => Ok(answer),
+            // The command's own values are wrong: it built the rest of the request.
+            StatusCode::BAD_REQUEST => Err(Error { kind: Kind::Usage, ..refusal::error(self, path, &answer) }),
+            _ => Err(refusal::error(self, path, &answer)),
+        }
     }
 
     /// Sends a request, with retries. Any status is an answer; errors are failures of the network.
@@ -154,6 +182,15 @@ impl Client {
     fn unknown_answer(&self) -> Error {
         let next = "Run `updraft doctor`: it compares the versions of server and CLI, and checks the URL.";
         Error::new(Kind::Unreachable, format!("{} sent an answer that this CLI does not understand", self.url), next)
+    }
+}
+
+/// How long the server may be silent. Errors: usage (2).
+fn patience() -> Result<Duration> {
+    let Some(given) = std::env::var(TIMEOUT).ok().filter(|value| !value.is_empty()) else { return Ok(PATIENCE) };
+    match given.parse() {
+        Ok(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
+        _ => Err(Error::usage(format!("{TIMEOUT} is {given}"), "Set it to a whole number of seconds, 1 or more, or unset it.")),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,12 +15,13 @@ use serde::de::DeserializeOwned;
 use super::{Answer, Client};
 use crate::config::server::ServerUrl;
 use crate::error::Result;
+use crate::output::interrupt::{self, Step};
 use crate::output::progress::Progress;
 
 /// The bytes that are read and sent at once.
 const CHUNK: usize = 256 << 10;
 /// The slowest connection that an upload is possible on, in bytes per second.
-const SLOWEST: u64 = 16 << 10;
+pub(super) const SLOWEST: u64 = 16 << 10;
 
 /// A release to upload.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub(crate) struct Upload {
     pub file: Arc<File>,
     /// Its length.
     pub size: u64,
+    /// The command that shows whether it is released.
+    pub look: String,
 }
 
 impl Client {
@@ -40,7 +44,15 @@ impl Client {
             let longest = Duration::from_mins(10) + Duration::from_secs(size / SLOWEST);
             builder.timeout(longest).tcp_keepalive(Duration::from_secs(15))
         })?;
-        Ok(Self { http, url: url.clone(), credential: self.credential.clone(), is_verbose: self.is_verbose, is_quiet: self.is_quiet })
+        Ok(Self {
+            http,
+            url: url.clone(),
+            credential: self.credential.clone(),
+            patience: None,
+            has_said_waiting: AtomicBool::new(false),
+            is_verbose: self.is_verbose,
+            is_quiet: self.is_quiet,
+        })
     }
 
     /// Uploads a release. It is repeated after a lost answer, with the same `Idempotency-Key`.
@@ -51,10 +63,15 @@ impl Client {
         upload: &Upload,
         progress: &Progress,
     ) -> Result<Answer<T>> {
+        let again = "Run the command again: the upload starts from the beginning.";
+        let step = Arc::new(UploadStep {
+            step: interrupt::step("the upload was not complete, so nothing was released", again),
+            look: upload.look.clone(),
+        });
         let build = |request: reqwest::RequestBuilder| {
             progress.restart();
             progress.handle().set_message("Uploading");
-            let body = reqwest::Body::wrap_stream(chunks(Arc::clone(&upload.file), upload.size, progress.handle()));
+            let body = reqwest::Body::wrap_stream(chunks(Arc::clone(&upload.file), upload.size, progress.handle(), Arc::clone(&step)));
             let package = Part::stream_with_length(body, upload.size).file_name("package");
             let form = Form::new().part("packageInfo", Part::text(upload.info.clone())).part("package", package);
             request.header("Idempotency-Key", key).multipart(form)
@@ -63,9 +80,28 @@ impl Client {
     }
 }
 
+/// The step of an upload.
+struct UploadStep {
+    step: Step,
+    look: String,
+}
+
+impl UploadStep {
+    /// The whole package is on its way. That stays so when it is sent again, after a lost answer.
+    fn is_sent(&self) {
+        let what = "the package is sent, and the server may release it";
+        self.step.now(what, format!("Run {} to see whether it did.", self.look));
+    }
+}
+
 /// The file's bytes, from the start. Several streams of one file do not disturb each other.
-fn chunks(file: Arc<File>, size: u64, progress: indicatif::ProgressBar) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    stream::try_unfold((file, 0_u64, progress), move |(file, offset, progress)| async move {
+fn chunks(
+    file: Arc<File>,
+    size: u64,
+    progress: indicatif::ProgressBar,
+    step: Arc<UploadStep>,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+    stream::try_unfold((file, 0_u64, progress, step), move |(file, offset, progress, step)| async move {
         if offset == size {
             progress.set_message("Waiting for the server to check it");
             return Ok(None);
@@ -75,7 +111,10 @@ fn chunks(file: Arc<File>, size: u64, progress: indicatif::ProgressBar) -> impl 
         let chunk = tokio::task::spawn_blocking(move || read(&reading, offset, length)).await.map_err(io::Error::other)??;
         let read = chunk.len() as u64;
         progress.inc(read);
-        Ok(Some((chunk, (file, offset + read, progress))))
+        if offset + read == size {
+            step.is_sent();
+        }
+        Ok(Some((chunk, (file, offset + read, progress, step))))
     })
 }
 

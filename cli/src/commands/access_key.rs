@@ -4,6 +4,7 @@ use clap::Subcommand;
 use shared::api::Field;
 use shared::api::access_keys::{AccessKey, AccessKeyAnswer, AccessKeyPatch, AccessKeysAnswer};
 
+use super::advice;
 use super::dashboard::{self, Expiry};
 use crate::client::path;
 use crate::context::Context;
@@ -69,6 +70,7 @@ async fn list(context: &Context) -> Result<()> {
     let answer = context.client()?.get::<AccessKeysAnswer>("/v1/access-keys").await?;
     context.show(&answer.json, || {
         let mut table = Table::new(["name", "created", "from", "expires"])
+            .optional(["from", "created"])
             .when_empty("You have no access keys. Create one: updraft access-key create NAME");
         for key in answer.value.access_keys.iter().filter(|key| is_named(key)) {
             table.row([key.friendly_name.clone(), times::time(key.created_time), key.created_by.clone(), times::time(key.expires)]);
@@ -102,7 +104,8 @@ async fn create(context: &Context, name: Option<String>, expiry: &Expiry) -> Res
 async fn rename(context: &Context, name: &str, new_name: String) -> Result<()> {
     let client = context.client()?;
     let body = AccessKeyPatch { friendly_name: Field::from(new_name), ..AccessKeyPatch::default() };
-    if let Some(answer) = worded(name, client.patch::<AccessKeyAnswer>(&path(["v1", "access-keys", name]), &body).await)? {
+    let renamed = client.patch::<AccessKeyAnswer>(&path(["v1", "access-keys", name]), &body).await;
+    if let Some(answer) = worded(name, advice::in_options(renamed, &[("friendlyName", "NEW_NAME")]))? {
         context.done(&format!("Renamed {name} to {}.", answer.value.access_key.friendly_name));
         context.show(&answer.json, || {});
     }

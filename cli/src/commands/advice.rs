@@ -19,6 +19,24 @@ pub(super) fn forbidden<T>(result: Result<T>, next: &str) -> Result<T> {
     result.map_err(|error| if error.status() == Some(403) && error.code().is_none() { error.with_next(next) } else { error })
 }
 
+/// If a value is wrong, says which option or argument has it, instead of the API's name.
+pub(super) fn in_options<T>(result: Result<T>, options: &[(&str, &str)]) -> Result<T> {
+    result.map_err(|error| with_options(error, options))
+}
+
+/// The same of an error.
+pub(super) fn with_options(error: Error, options: &[(&str, &str)]) -> Error {
+    if error.status() != Some(400) {
+        return error;
+    }
+    let renamed = |fault: &str| {
+        let named = fault.split_once(": ").and_then(|(field, why)| Some((options.iter().find(|(name, _)| *name == field)?.1, why)));
+        named.map_or_else(|| fault.to_owned(), |(option, why)| format!("{option}: {why}"))
+    };
+    let what = error.what.split("; ").map(renamed).collect::<Vec<_>>().join("; ");
+    Error { what, ..error }
+}
+
 /// If the server has something that conflicts, says which command helps.
 pub(super) fn conflict<T>(result: Result<T>, next: impl FnOnce() -> String) -> Result<T> {
     result.map_err(|error| if error.kind == Kind::Conflict { error.with_next(next()) } else { error })

@@ -56,7 +56,11 @@ async fn list(context: &Context) -> Result<()> {
     let answer = context.client()?.get::<ApiKeysAnswer>("/v1/api-keys").await?;
     context.show(&answer.json, || {
         let header = ["id", "name", "key", "scopes", "last used", "expires"];
-        let mut table = Table::new(header).when_empty("You have no API keys. Create one: updraft api-key create NAME");
+        let mut table = Table::new(header).when_empty("You have no API keys. Create one: updraft api-key create NAME").optional([
+            "last used",
+            "key",
+            "scopes",
+        ]);
         for key in &answer.value.api_keys {
             let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
             table.row([

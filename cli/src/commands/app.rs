@@ -1,16 +1,16 @@
 //! `updraft app`: apps.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use serde_json::Value;
 use shared::api::Field;
 use shared::api::apps::{App, AppAnswer, AppPatch, AppsAnswer, NewApp, Role};
 use shared::api::audit::AuditAnswer;
 
-use super::{advice, nearest};
+use super::{activity, advice, nearest};
 use crate::arguments::AppOption;
 use crate::client::path;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::output::prompt;
 use crate::output::table::{Details, Table};
 use crate::output::times;
@@ -26,6 +26,8 @@ pub(crate) enum AppCommand {
         /// The app. Default: the one in updraft.toml.
         #[arg(value_name = "APP", env = "UPDRAFT_APP", hide_env_values = true)]
         app: Option<String>,
+        #[command(flatten)]
+        option: NamedByOption,
     },
     /// Create an app with the deployments Production and Staging.
     #[command(after_help = "Example:\n  updraft app create my-app")]
@@ -37,17 +39,24 @@ pub(crate) enum AppCommand {
         no_deployments: bool,
     },
     /// Rename an app.
+    #[command(override_usage = "updraft app rename [OPTIONS] <APP> <NEW_NAME>")]
     Rename {
         /// The app.
         app: String,
         /// Its new name.
-        new_name: String,
+        #[arg(required_unless_present = "app-option")]
+        new_name: Option<String>,
+        #[command(flatten)]
+        option: NamedByOption,
     },
     /// Delete an app with its deployments, releases and metrics.
     #[command(visible_alias = "rm")]
     Delete {
         /// The app.
-        app: String,
+        #[arg(required_unless_present = "app-option")]
+        app: Option<String>,
+        #[command(flatten)]
+        option: NamedByOption,
     },
     /// Transfer an app to another account. You become an Admin.
     Transfer {
@@ -67,15 +76,45 @@ pub(crate) enum AppCommand {
     },
 }
 
+/// The app as an option, as most other commands take it.
+#[derive(Debug, Args)]
+pub(crate) struct NamedByOption {
+    /// The app, instead of as an argument.
+    #[arg(id = "app-option", long = "app", short = 'a', value_name = "NAME", hide = true)]
+    name: Option<String>,
+}
+
+impl NamedByOption {
+    /// The app, if only one of both names it. Errors: usage (2).
+    fn or(self, argument: Option<String>) -> Result<Option<String>> {
+        match (self.name, argument) {
+            (Some(name), Some(argument)) if argument != name => {
+                let next = "Leave one of them out.";
+                Err(Error::usage(format!("the app is named twice: {argument}, and {name} by --app"), next))
+            }
+            (Some(name), _) => Ok(Some(name)),
+            (None, argument) => Ok(argument),
+        }
+    }
+}
+
 impl AppCommand {
     /// Runs it.
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         match self {
             Self::List => list(context).await,
-            Self::Show { app } => show(context, app.as_deref()).await,
+            Self::Show { app, option } => {
+                // The argument can come from the variable, which an option beats.
+                let is_variable = option.name.is_some() && app == std::env::var("UPDRAFT_APP").ok();
+                show(context, option.or(app.filter(|_| !is_variable))?.as_deref()).await
+            }
             Self::Create { name, no_deployments } => create(context, name, no_deployments).await,
-            Self::Rename { app, new_name } => rename(context, &app, new_name).await,
-            Self::Delete { app } => delete(context, &app).await,
+            Self::Rename { app, new_name: Some(new_name), option } => {
+                rename(context, &option.or(Some(app))?.unwrap_or_default(), new_name).await
+            }
+            // With the option, the only argument is the new name.
+            Self::Rename { app: new_name, new_name: None, option } => rename(context, &option.name.unwrap_or_default(), new_name).await,
+            Self::Delete { app, option } => delete(context, &option.or(app)?.unwrap_or_default()).await,
             Self::Transfer { app, email } => transfer(context, &app, &email).await,
             Self::Activity { app, limit } => activity(context, app.app.as_deref(), limit).await,
         }
@@ -86,8 +125,9 @@ async fn list(context: &Context) -> Result<()> {
     let client = context.client()?;
     let answer = client.get::<AppsAnswer>("/v1/apps").await?;
     context.show(&answer.json, || {
-        let mut table =
-            Table::new(["app", "role", "deployments", "created"]).when_empty("You have no apps. Create one: updraft app create NAME");
+        let mut table = Table::new(["app", "role", "deployments", "created"])
+            .when_empty("You have no apps. Create one: updraft app create NAME")
+            .optional(["created", "role"]);
         for app in &answer.value.apps {
             table.row([app.name.clone(), role(app).to_owned(), app.deployments.join(", "), times::time(app.created_time)]);
         }
@@ -107,7 +147,7 @@ async fn show(context: &Context, app: Option<&str>) -> Result<()> {
 async fn create(context: &Context, name: String, no_deployments: bool) -> Result<()> {
     let client = context.client()?;
     let body = NewApp { name: Field::from(name), manually_provision_deployments: Field::from(no_deployments) };
-    let created = client.post::<AppAnswer>("/v1/apps", &body).await;
+    let created = advice::in_options(client.post::<AppAnswer>("/v1/apps", &body).await, &[("name", "NAME")]);
     let answer = advice::conflict(created, || "Choose another name. `updraft app list` shows your apps.".to_owned())?;
     context.done(&format!("Created the app {}.", answer.value.app.name));
     context.show(&answer.json, || print(&answer.value.app));
@@ -117,7 +157,7 @@ async fn create(context: &Context, name: String, no_deployments: bool) -> Result
 async fn rename(context: &Context, app: &str, new_name: String) -> Result<()> {
     let client = context.client()?;
     let body = AppPatch { name: Field::from(new_name) };
-    let renamed = client.patch::<AppAnswer>(&path(["v1", "apps", app]), &body).await;
+    let renamed = advice::in_options(client.patch::<AppAnswer>(&path(["v1", "apps", app]), &body).await, &[("name", "NEW_NAME")]);
     let renamed = advice::conflict(advice::forbidden(renamed, advice::APP_MANAGERS), || {
         "Choose another name. `updraft app list` shows your apps.".to_owned()
     });
@@ -160,14 +200,16 @@ async fn activity(context: &Context, app: Option<&str>, limit: u8) -> Result<()>
     let events = advice::forbidden(client.get::<AuditAnswer>(&path).await, advice::APP_MANAGERS);
     let answer = nearest::app(&client, name, events).await?;
     context.show(&answer.json, || {
-        let mut table = Table::new(["time", "who", "action", "object", "from"]).when_empty("Nothing was changed yet.");
+        let people = activity::people(&answer.value.events);
+        let mut table =
+            Table::new(["time", "who", "action", "about", "from"]).when_empty("Nothing was changed yet.").optional(["from", "time"]);
         for event in &answer.value.events {
             let who = event.account.as_ref().map_or_else(
                 || event.credential.kind.clone(),
                 |account| account.email.clone().unwrap_or_else(|| "deleted account".to_owned()),
             );
             let from = event.client_address.clone().unwrap_or_default();
-            table.row([times::time(event.time), who, event.action.clone(), event.object.kind.clone(), from]);
+            table.row([times::time(event.time), who, event.action.clone(), activity::about(event, &people), from]);
         }
         table.print();
     });

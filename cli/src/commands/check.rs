@@ -6,6 +6,7 @@ use shared::hash::PackageHash;
 use shared::keys::Label;
 use shared::version::AppVersion;
 
+use super::advice;
 use super::release::{Target, options};
 use crate::arguments::DeploymentOption;
 use crate::context::Context;
@@ -54,7 +55,7 @@ impl CheckCommand {
                     ..error
                 });
             }
-            other => target.advised(other).await?,
+            other => target.advised(advice::in_options(other, &[("appVersion", "--app-version"), ("label", "--label")])).await?,
         };
         context.show(&answer.json, || print(&answer.value));
         Ok(())

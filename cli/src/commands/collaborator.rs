@@ -137,8 +137,20 @@ async fn add(context: &Context, app: Option<&str>, email: &str, role: RoleOption
     let added = advice::conflict(managed(added), || format!("`updraft collaborator edit {email} --role ROLE --app {app}` changes a role."));
     let answer = nearest::app(&client, app, advice::no_account(added, email)).await?;
     context.done(&format!("{email} is a {} of {app} now, and gets an email.", name(answer.value.collaborator.permission)));
+    let seen = seen_as(&client, app).await;
+    context.note(&format!("They see it as {seen} until they accept it: `updraft collaborator accept {seen}`"));
     context.show(&answer.json, || {});
     Ok(())
+}
+
+/// The app's name for somebody who has not accepted it: with its owner.
+async fn seen_as(client: &Client, app: &str) -> String {
+    if app.contains(':') {
+        return app.to_owned();
+    }
+    let people = read(client, app).await.map(|answer| answer.value.collaborators).unwrap_or_default();
+    let owner = people.iter().find(|(_, collaborator)| collaborator.permission == Role::Owner).map(|(email, _)| email.as_str());
+    format!("{}:{app}", owner.unwrap_or("OWNER"))
 }
 
 async fn edit(context: &Context, app: Option<&str>, email: &str, role: RoleOption) -> Result<()> {
@@ -171,6 +183,7 @@ async fn accept(context: &Context, app: &str, new_name: Option<String>) -> Resul
     let client = context.client()?;
     let body = Acceptance { name: Field::from(new_name) };
     let accepted = client.post::<AppAnswer>(&path(["v1", "apps", app, "collaborators", "me", "accept"]), &body).await;
+    let accepted = advice::in_options(accepted, &[("name", "--name")]);
     let accepted = advice::conflict(advice::forbidden(accepted, advice::NOT_API_KEYS), || {
         format!("A transferred app can get another name: `updraft collaborator accept {app} --name NEW`. A shared app keeps its name.")
     });

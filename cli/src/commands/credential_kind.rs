@@ -35,10 +35,24 @@ impl CredentialKind {
             Self::Unknown => "key",
         }
     }
+
+    /// Its name for programs.
+    pub(super) const fn id(self) -> &'static str {
+        match self {
+            Self::SignIn => "sign_in",
+            Self::AccessKey => "access_key",
+            Self::ApiKey => "api_key",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// The kind of a credential and where it comes from: "access key, from `UPDRAFT_TOKEN`".
 pub(super) fn describe(credential: &Credential) -> String {
-    let source = if credential.is_from_environment { "UPDRAFT_TOKEN" } else { "updraft login" };
-    format!("{}, from {source}", CredentialKind::of(&credential.secret).name())
+    format!("{}, from {}", CredentialKind::of(&credential.secret).name(), source(credential))
+}
+
+/// Where a credential comes from.
+pub(super) const fn source(credential: &Credential) -> &'static str {
+    if credential.is_from_environment { "UPDRAFT_TOKEN" } else { "updraft login" }
 }

@@ -44,7 +44,8 @@ async fn list(context: &Context) -> Result<()> {
     let answer = context.client()?.get::<AuthorizedDevicesAnswer>("/v1/cli/devices").await?;
     context.show(&answer.json, || {
         let header = ["id", "device", "platform", "from", "authorized", "last used", "expires", ""];
-        let mut table = Table::new(header).when_empty("No device is authorized.");
+        let mut table =
+            Table::new(header).when_empty("No device is authorized.").optional(["platform", "from", "authorized", "last used", "expires"]);
         for device in &answer.value.devices {
             table.row([
                 device.credential_id.as_str().to_owned(),

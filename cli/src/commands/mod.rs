@@ -1,6 +1,7 @@
 //! What each command does: one file per noun.
 
 mod access_key;
+mod activity;
 mod advice;
 mod api;
 mod api_key;

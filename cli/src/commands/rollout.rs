@@ -87,7 +87,11 @@ async fn set(context: &Context, deployment: &DeploymentOption, percent: Percent,
     let target = Target::new(context, deployment)?;
     let changes = ReleaseChanges { rollout: Field::from(percent), ..ReleaseChanges::default() };
     let body = ReleasePatch { label: Field::from(label.map(String::from)), package_info: Field::from(changes) };
-    let result = target.advised(target.client.patch::<ReleaseAnswer>(&target.path(&["release"]), &body).await).await;
+    let patched = target.client.patch::<ReleaseAnswer>(&target.path(&["release"]), &body).await;
+    let result = match label {
+        Some(label) => target.advised_on(&String::from(label), patched).await,
+        None => target.advised(patched).await,
+    };
     let answer = match result {
         // The server's text does not name the release, but the advice does.
         Err(error) if error.next.contains("LABEL") => {

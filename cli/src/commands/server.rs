@@ -57,8 +57,9 @@ fn list(context: &Context) {
         .map(|(name, known)| json!({ "name": name, "url": known.url, "account": known.account, "isCurrent": is_current(&known.url) }))
         .collect();
     context.show(&json!({ "servers": json }), || {
-        let mut table =
-            Table::new(["name", "url", "account", ""]).when_empty("No server is known. Sign in to one: updraft login --server URL");
+        let mut table = Table::new(["name", "url", "account", ""])
+            .when_empty("No server is known. Sign in to one: updraft login --server URL")
+            .optional(["account"]);
         for (name, known) in servers {
             let account = known.account.as_deref().unwrap_or("not signed in");
             table.row([name.as_str(), known.url.as_str(), account, if is_current(&known.url) { "in use" } else { "" }]);

@@ -46,7 +46,8 @@ async fn list(context: &Context) -> Result<()> {
     let answer = context.client()?.get::<SessionsAnswer>("/v1/account/sessions").await?;
     context.show(&answer.json, || {
         let mut table = Table::new(["source", "device", "client", "platform", "signed in", "last used", "expires", ""])
-            .when_empty("There are no sessions.");
+            .when_empty("There are no sessions.")
+            .optional(["platform", "signed in", "client", "expires", "device"]);
         for session in &answer.value.sessions {
             table.row([
                 session.created_by.clone(),

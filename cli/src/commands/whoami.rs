@@ -1,6 +1,7 @@
 //! `updraft whoami`: the account and the server in use.
 
 use clap::Args;
+use serde_json::json;
 use shared::api::accounts::{Account, AccountAnswer};
 use shared::api::sessions::SessionsAnswer;
 use shared::time::UnixMillis;
@@ -22,16 +23,21 @@ impl WhoamiCommand {
         let server = context.server()?;
         let client = context.client()?;
         let answer = client.get::<AccountAnswer>("/v1/account").await?;
-        if context.is_json() {
-            context.show(&answer.json, || {});
-            return Ok(());
-        }
         let credential = Context::credential(&server)?;
         let expires = match &credential {
             Some(credential) => expiry(&client, credential).await,
             None => None,
         };
-        print(&answer.value.account, &server, credential.as_ref(), expires);
+        let json = json!({
+            "account": answer.json.get("account"),
+            "server": { "name": server.name, "url": server.url },
+            "credential": credential.as_ref().map(|credential| json!({
+                "kind": CredentialKind::of(&credential.secret).id(),
+                "source": credential_kind::source(credential),
+                "expires": expires,
+            })),
+        });
+        context.show(&json, || print(&answer.value.account, &server, credential.as_ref(), expires));
         Ok(())
     }
 }

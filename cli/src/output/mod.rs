@@ -2,6 +2,7 @@
 //!
 //! Start at [`table`] for results, [`terminal`] for messages and colors, [`prompt`] for questions.
 
+pub(crate) mod interrupt;
 pub(crate) mod progress;
 pub(crate) mod prompt;
 pub(crate) mod table;

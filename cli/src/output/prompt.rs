@@ -5,6 +5,7 @@ use dialoguer::{Confirm, Input, Password, Select};
 
 use crate::context::Context;
 use crate::error::{Error, Kind, Result};
+use crate::output::interrupt::{self, Step};
 use crate::output::table::plain;
 use crate::output::terminal;
 
@@ -12,10 +13,18 @@ fn theme() -> Box<dyn Theme> {
     if terminal::stderr_style() == terminal::Palette::plain() { Box::new(SimpleTheme) } else { Box::new(ColorfulTheme::default()) }
 }
 
+/// While somebody is asked: nothing was done before, unless the command says otherwise.
+fn asking() -> Step {
+    interrupt::step("nothing was changed", "Run the command again.")
+}
+
 fn failed(error: dialoguer::Error) -> Error {
     let dialoguer::Error::IO(error) = error;
     match error.kind() {
-        std::io::ErrorKind::Interrupted => Error::new(Kind::Interrupted, "interrupted", ""),
+        std::io::ErrorKind::Interrupted => {
+            interrupt::report();
+            Error::new(Kind::Interrupted, "interrupted", "")
+        }
         _ => Error::failed(format!("cannot read from the terminal: {error}"), "Answer with options instead; see --help."),
     }
 }
@@ -30,6 +39,7 @@ pub(crate) fn confirm_by_name(context: &Context, action: &str, name: &str) -> Re
     if !terminal::is_interactive() {
         return Err(Error::usage(format!("this {action}, and there is no terminal to confirm on"), "Add --yes to confirm."));
     }
+    let _step = asking();
     terminal::line(&format!("{} This {action}.", terminal::stderr_style().warning("!")));
     let typed: String = Input::with_theme(&*theme())
         .with_prompt(format!("Type {} to confirm", plain(name)))
@@ -51,6 +61,7 @@ pub(crate) fn confirm(context: &Context, question: &str) -> Result<bool> {
     if !terminal::is_interactive() {
         return Ok(false);
     }
+    let _step = asking();
     Confirm::with_theme(&*theme()).with_prompt(plain(question)).default(true).interact().map_err(failed)
 }
 
@@ -59,6 +70,7 @@ pub(crate) fn text(question: &str, default: Option<&str>, option: &str) -> Resul
     if !terminal::is_interactive() {
         return Err(Error::usage(format!("there is no terminal to ask: {question}"), format!("Add {option}.")));
     }
+    let _step = asking();
     let theme = theme();
     let mut input = Input::with_theme(&*theme).with_prompt(plain(question));
     if let Some(default) = default {
@@ -72,6 +84,7 @@ pub(crate) fn secret(question: &str, option: &str) -> Result<String> {
     if !terminal::is_interactive() {
         return Err(Error::usage(format!("there is no terminal to ask: {question}"), format!("Add {option}.")));
     }
+    let _step = asking();
     Password::with_theme(&*theme()).with_prompt(question).interact().map_err(failed)
 }
 
@@ -80,6 +93,7 @@ pub(crate) fn choose(question: &str, choices: &[String], option: &str) -> Result
     if !terminal::is_interactive() {
         return Err(Error::usage(format!("there is no terminal to ask: {question}"), format!("Add {option}.")));
     }
+    let _step = asking();
     let choices: Vec<String> = choices.iter().map(|choice| plain(choice)).collect();
     Select::with_theme(&*theme()).with_prompt(plain(question)).items(&choices).default(0).interact().map_err(failed)
 }

@@ -26,7 +26,7 @@ pub(super) fn open(path: &Path, progress: &ProgressBar) -> Result<Package> {
         ArchiveFault::Read(error) => unreadable(&error),
         ArchiveFault::Refused(why) => {
             let next = "Create the archive again, or give the folder itself: updraft release create FOLDER.";
-            Error::failed(format!("{} cannot be released: {why}", path.display()), next)
+            Error::usage(format!("{} cannot be released: {why}", path.display()), next)
         }
     })?;
     let after = path.metadata().map_err(|_| changed(path))?;
@@ -43,7 +43,7 @@ pub(super) fn open(path: &Path, progress: &ProgressBar) -> Result<Package> {
         }
         None if is_zip => {
             let next = "Create the archive again, or give the folder itself: updraft release create FOLDER.";
-            Err(Error::failed(format!("{} is not a ZIP archive", path.display()), next))
+            Err(Error::usage(format!("{} is not a ZIP archive", path.display()), next))
         }
         None => Ok(Package {
             file,

@@ -62,6 +62,9 @@ pub struct AuditObject {
     pub kind: String,
     /// Its id.
     pub id: String,
+    /// Its email address; absent unless it is an account that exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
 }
 
 /// A page of events, newest first.

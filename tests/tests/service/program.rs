@@ -82,7 +82,21 @@ impl Place {
         ended(self.command(arguments), input).await
     }
 
+    /// The file of the SQLite database.
+    fn database_file(&self) -> PathBuf {
+        self.data().join("updraft.db")
+    }
+
+    /// Creates the database, as the first `serve` does.
+    async fn create_database(&self) {
+        std::fs::create_dir_all(self.data()).unwrap();
+        Db::open(&format!("sqlite://{}", self.database_file().display())).await.unwrap().close().await;
+    }
+
     async fn create_account(&self, email: &str, password: &str) -> Ended {
+        if self.database.url().is_none() && !self.database_file().exists() {
+            self.create_database().await;
+        }
         self.run(&["account", "create", "--email", email, "--password-stdin"], &format!("{password}\n")).await
     }
 
@@ -189,6 +203,18 @@ async fn two_commands_create_an_account_and_its_key() {
     let second = Client::new(&server.base, Some(second.out.trim().to_owned()));
     second.get("/v1/apps/demo").await.assert(200);
     assert_eq!(server.end(Signal::TERM).await.code, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_in_a_wrong_folder_is_refused_instead_of_creating_a_database() {
+    let place = Place::embedded();
+    let arguments = ["account", "create", "--email", "ada@example.com", "--password-stdin"];
+    let ended = place.run(&arguments, PASSWORD).await;
+    refused(&ended, "UPDRAFT_DATA_DIR");
+    assert!(ended.err.contains(&place.database_file().display().to_string()), "{ended:?}");
+    assert!(!place.database_file().exists(), "no database was created");
+    place.create_database().await;
+    assert_eq!(place.run(&arguments, PASSWORD).await.code, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

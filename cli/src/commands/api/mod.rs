@@ -123,7 +123,7 @@ fn head(answer: &RawAnswer) -> String {
     printable(&(lines.join("\n") + "\n\n"))
 }
 
-/// Prints the body: readable on a terminal, exactly as it came elsewhere. Errors: network or server (6) if JSON is asked for, and it is something else.
+/// Prints the body: readable on a terminal, exactly as it came elsewhere, except that an error ends its line. Errors: network or server (6) if JSON is asked for, and it is something else.
 fn print(context: &Context, answer: &RawAnswer) -> Result<()> {
     if context.is_json() && !answer.body.is_empty() && serde_json::from_slice::<IgnoredAny>(&answer.body).is_err() {
         let what = format!("the answer, {}, is not JSON", answer.status);
@@ -135,6 +135,10 @@ fn print(context: &Context, answer: &RawAnswer) -> Result<()> {
         }
     } else if !terminal::is_output() {
         terminal::print_bytes(&answer.body);
+        // What failed is read by people: their prompt goes on a new line. Results stay as they are, byte for byte.
+        if !answer.status.is_success() && !answer.body.ends_with(b"\n") {
+            terminal::print("\n");
+        }
     } else {
         let text = match serde_json::from_slice::<Value>(&answer.body) {
             // Cannot fail: a value always serializes.

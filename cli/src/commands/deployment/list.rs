@@ -28,7 +28,7 @@ pub(super) async fn run(context: &Context, app: Option<&str>) -> Result<()> {
     context.show(&answer.json, || {
         let empty = format!("{app} has no deployments. Create one: updraft deployment create NAME --app {app}");
         let header = ["deployment", "release", "versions", "rollout", "active", "share", "failed", "updated"];
-        let mut table = Table::new(header).right([3, 4, 5, 6]).when_empty(empty);
+        let mut table = Table::new(header).right([3, 4, 5, 6]).when_empty(empty).optional(["updated", "versions", "share", "rollout"]);
         for (deployment, metrics) in deployments.iter().zip(&metrics) {
             table.row(row(deployment, metrics.as_ref()));
         }

@@ -37,6 +37,9 @@ pub(crate) enum DeploymentCommand {
         /// The deployment. Default: the one in updraft.toml.
         #[arg(value_name = "NAME", env = "UPDRAFT_DEPLOYMENT")]
         name: Option<String>,
+        /// The deployment, as other commands take it.
+        #[arg(long, short, value_name = "NAME", hide = true)]
+        deployment: Option<String>,
     },
     /// Create a deployment.
     #[command(
@@ -86,7 +89,18 @@ impl DeploymentCommand {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         match self {
             Self::List { app } => list::run(context, app.app.as_deref()).await,
-            Self::Show { app, name } => show(context, app.app.as_deref(), name.as_deref()).await,
+            Self::Show { app, name, deployment } => {
+                // The argument can come from the variable, which an option beats.
+                let variable = std::env::var("UPDRAFT_DEPLOYMENT").ok();
+                if let (Some(name), Some(other)) = (&name, &deployment)
+                    && name != other
+                    && variable.as_ref() != Some(name)
+                {
+                    let what = format!("the deployment is named twice: {name}, and {other} by --deployment");
+                    return Err(Error::usage(what, "Leave one of them out."));
+                }
+                show(context, app.app.as_deref(), deployment.or(name).as_deref()).await
+            }
             Self::Create { app, name, key } => create(context, app.app.as_deref(), name, key).await,
             Self::Rename { app, name, new_name } => rename(context, app.app.as_deref(), &name, new_name).await,
             Self::Delete { app, name } => delete(context, app.app.as_deref(), &name).await,
@@ -120,6 +134,7 @@ async fn create(context: &Context, app: Option<&str>, name: String, key: Option<
     let app = context.app(app)?;
     let body = NewDeployment { name: Field::from(name), key: Field::from(key) };
     let created = client.post::<DeploymentAnswer>(&path(["v1", "apps", app, "deployments"]), &body).await;
+    let created = advice::in_options(created, &[("name", "NAME"), ("key", "--key")]);
     let created = advice::conflict(advice::forbidden(created, advice::APP_MANAGERS), || {
         format!("`updraft deployment list --app {app}` shows the names. A key belongs to one deployment: leave out --key for a new one.")
     });
@@ -134,6 +149,7 @@ async fn rename(context: &Context, app: Option<&str>, name: &str, new_name: Stri
     let app = context.app(app)?;
     let body = DeploymentPatch { name: Field::from(new_name) };
     let renamed = client.patch::<DeploymentAnswer>(&path(["v1", "apps", app, "deployments", name]), &body).await;
+    let renamed = advice::in_options(renamed, &[("name", "NEW_NAME")]);
     let renamed = advice::conflict(advice::forbidden(renamed, advice::APP_MANAGERS), || {
         format!("Choose another name. `updraft deployment list --app {app}` shows those in use.")
     });

@@ -1,9 +1,11 @@
 //! `updraft doctor`: checks what commands depend on, and says what to fix.
 //!
-//! [`server`] checks the server and the credential, [`project`] the project, [`toolchain`] React Native's tools. [`report`] prints the results.
+//! [`server`] checks the server and the credential, [`project`] the project, [`sdk`] the SDK's configuration in it, [`toolchain`] React Native's tools.
+//! [`report`] prints the results.
 
 mod project;
 mod report;
+mod sdk;
 mod server;
 mod toolchain;
 
@@ -16,7 +18,10 @@ use report::Report;
 
 /// Checks everything.
 #[derive(Debug, Args)]
-#[command(after_help = "Exits with 0 if nothing failed, otherwise with the exit code of the first failure.")]
+#[command(
+    after_help = "In a project, it also checks that the files that `updraft init` writes have the server address and the deployment key.
+Exits with 0 if nothing failed, otherwise with the exit code of the first failure."
+)]
 pub(crate) struct DoctorCommand {}
 
 impl DoctorCommand {
@@ -25,8 +30,17 @@ impl DoctorCommand {
         let mut report = Report::new(context);
         configuration(&mut report);
         project::check_file(&mut report);
+        project::check_environment(context, &mut report);
         let client = server::check(context, &mut report).await;
-        project::check_remote(context, client.as_ref(), &mut report).await;
+        let place = project::check_remote(context, client.as_ref(), &mut report).await;
+        let place = place.as_ref().zip(client.as_ref());
+        let place = place.map(|((app, deployment), client)| sdk::Place {
+            server: client.url().as_str(),
+            app,
+            deployment: &deployment.name,
+            key: &deployment.key,
+        });
+        sdk::check(context, place.as_ref(), &mut report);
         toolchain::check(&mut report).await;
         report.finish()
     }

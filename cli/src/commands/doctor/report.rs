@@ -1,6 +1,7 @@
 //! The results of checks, printed as they come.
 
 use serde::Serialize;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{Error, Kind, Result};
@@ -72,7 +73,8 @@ impl<'c> Report<'c> {
     /// Prints the JSON document. Errors: of the first failure's kind, if any check failed.
     pub(super) fn finish(self) -> Result<()> {
         // Cannot fail: plain texts always serialize.
-        self.context.show(&serde_json::to_value(&self.checks).unwrap_or_default(), || {});
+        let checks = serde_json::to_value(&self.checks).unwrap_or_default();
+        self.context.show(&json!({ "isOk": self.first_failure.is_none(), "checks": checks }), || {});
         let count = |status| self.checks.iter().filter(|check| check.status == status).count();
         let checks = |number| if number == 1 { "1 check".to_owned() } else { format!("{number} checks") };
         match (self.first_failure, count(Status::Warning)) {

@@ -13,6 +13,7 @@ mod plan;
 mod plist;
 mod project_file;
 mod react_native;
+pub(super) mod state;
 mod strings;
 mod target;
 mod text;
@@ -23,8 +24,9 @@ use serde_json::json;
 
 use crate::arguments::DeploymentOption;
 use crate::config::project;
-use crate::context::Context;
+use crate::context::{Context, Contradiction};
 use crate::error::{Error, Result};
+use crate::output::interrupt::{self, Step};
 use crate::output::table::printable;
 use crate::output::{prompt, terminal};
 use plan::{Plan, Sdk};
@@ -46,7 +48,7 @@ pub(crate) struct InitCommand {
     /// Create the app and the deployment if they do not exist.
     #[arg(long)]
     create: bool,
-    /// Show the changes to files, and make none.
+    /// Show the changes to files and what --create would create; change and create nothing.
     #[arg(long)]
     dry_run: bool,
 }
@@ -63,26 +65,32 @@ impl InitCommand {
         let mut sdk_plan = Plan::new(folder.clone());
         let suggestion = detect::app_name(&sdk_plan);
         let known = context.project.as_ref().map(|found| &found.project);
+        let step = interrupt::step("nothing was changed", target::AGAIN);
         let choice = Choice {
             app: self.target.app.app.as_deref().or_else(|| known?.app.as_deref()),
             deployment: self.target.deployment.as_deref().or_else(|| known?.deployment.as_deref()),
             creates: self.create,
             is_dry: self.dry_run,
             suggestion: suggestion.as_deref(),
+            step: &step,
         };
         let target = target::choose(&target::server(context)?, choice).await?;
+        warn_of_contradictions(context, &target);
         let kind = detect::kind(&sdk_plan);
-        if target.deployment.key == "(hidden)" {
+        if target.key == "(hidden)" {
             let next = "Ask for the role Developer or Admin, or use an API key with the scope `deploy` or `apps`.";
-            return Err(Error::failed(format!("you cannot read the key of the deployment {}", target.deployment.name), next));
+            return Err(Error::failed(format!("you cannot read the key of the deployment {}", target.deployment), next));
         }
         if let Some(kind) = kind {
-            kind.plan(&mut sdk_plan, &Sdk { url: format!("{}/", target.server), key: target.deployment.key.clone() });
+            kind.plan(&mut sdk_plan, &Sdk { url: format!("{}/", target.server), key: target.key.clone() });
         }
         let mut file_plan = Plan::new(folder);
         plan_project_file(&mut file_plan, &target);
 
-        let is_made = self.make(context, &file_plan, &sdk_plan)?;
+        let is_made = self.make(context, &file_plan, &sdk_plan, &step)?;
+        for creation in &target.creations {
+            context.note(&format!("Would create {creation}."));
+        }
         let diffs = |plan: &Plan| plan.changes.iter().map(|change| json!({ "path": change.path, "diff": change.diff })).collect::<Vec<_>>();
         let by_hand = sdk_plan.by_hand.iter().chain(&file_plan.by_hand).map(|(path, what)| json!({ "path": path, "text": what }));
         let changes = [diffs(&file_plan), diffs(&sdk_plan)].concat();
@@ -92,7 +100,8 @@ impl InitCommand {
             &json!({
                 "server": target.server,
                 "app": target.app,
-                "deployment": target.deployment.name,
+                "deployment": target.deployment,
+                "wouldCreate": target.creations,
                 "project": project,
                 "changes": changes,
                 "byHand": by_hand,
@@ -109,7 +118,7 @@ impl InitCommand {
         if let Some(kind) = kind.filter(|_| is_made) {
             let outcome = if sdk_plan.changes.is_empty() { "needs no changes" } else { "is set up" };
             if sdk_plan.by_hand.is_empty() {
-                context.done(&format!("The {} project {outcome} for {} of {}.", kind.name(), target.deployment.name, target.app));
+                context.done(&format!("The {} project {outcome} for {} of {}.", kind.name(), target.deployment, target.app));
             }
             if !sdk_plan.changes.is_empty() {
                 sdk_plan.next.iter().for_each(|next| context.note(&format!("  next: {next}")));
@@ -119,7 +128,7 @@ impl InitCommand {
     }
 
     /// Shows the changes, and makes those that are wanted. Returns whether all are made.
-    fn make(&self, context: &Context, file_plan: &Plan, sdk_plan: &Plan) -> Result<bool> {
+    fn make(&self, context: &Context, file_plan: &Plan, sdk_plan: &Plan, step: &Step) -> Result<bool> {
         if self.dry_run {
             show(context, file_plan);
             show(context, sdk_plan);
@@ -130,6 +139,7 @@ impl InitCommand {
         for change in &file_plan.changes {
             context.done(&format!("Wrote {}.", change.path));
         }
+        step.now("updraft.toml is written, and the project's own files are unchanged", target::AGAIN);
         if sdk_plan.changes.is_empty() {
             return Ok(true);
         }
@@ -140,18 +150,36 @@ impl InitCommand {
             context.note("The project's own files were left alone. Run `updraft init` again to change them.");
             return Ok(false);
         }
+        step.now("some of the project's own files may be changed", target::AGAIN);
         sdk_plan.apply()?;
         Ok(true)
     }
 }
 
+/// Says which variables contradict the project file, and what that means for it.
+fn warn_of_contradictions(context: &Context, target: &Target) {
+    for Contradiction { variable, value, setting, in_file } in context.contradictions() {
+        let chosen = match setting {
+            "server" => target.server.as_str(),
+            "app" => target.app.as_str(),
+            _ => target.deployment.as_str(),
+        };
+        let outcome = if chosen == in_file {
+            format!("other commands in this shell use {value}: unset {variable}")
+        } else {
+            format!("updraft.toml gets {chosen}. To keep {in_file}, unset {variable} and run `updraft init` again")
+        };
+        Context::warn(&format!("{variable} is {value}, and updraft.toml has {setting} = {in_file}: {outcome}."));
+    }
+}
+
 /// The change of `updraft.toml` in the folder.
 fn plan_project_file(plan: &mut Plan, target: &Target) {
-    let settings = [("server", target.server.as_str()), ("app", target.app.as_str()), ("deployment", target.deployment.name.as_str())];
+    let settings = [("server", target.server.as_str()), ("app", target.app.as_str()), ("deployment", target.deployment.as_str())];
     if plan.has(project::NAME) {
         plan.edit(project::NAME, |text| Ok(project_file::edit(text, &settings)));
     } else {
-        plan.create(project::NAME, &project_file::create(&target.server, &target.app, &target.deployment.name));
+        plan.create(project::NAME, &project_file::create(&target.server, &target.app, &target.deployment));
     }
 }
 

@@ -50,10 +50,20 @@ pub(super) struct Change {
     after: Vec<u8>,
 }
 
+impl Change {
+    /// The texts before and after.
+    pub(super) fn texts(&self) -> (String, String) {
+        let text = |bytes: &[u8]| Encoding::decode(bytes).1;
+        (self.before.as_deref().map(text).unwrap_or_default(), text(&self.after))
+    }
+}
+
 /// The changes to a project.
 #[derive(Debug)]
 pub(super) struct Plan {
     root: PathBuf,
+    /// The files that need no change.
+    pub(super) unchanged: Vec<String>,
     /// What can be changed.
     pub(super) changes: Vec<Change>,
     /// What must be changed by hand: the file, and why or what to do.
@@ -65,7 +75,7 @@ pub(super) struct Plan {
 impl Plan {
     /// No changes yet to the project in a folder.
     pub(super) fn new(root: PathBuf) -> Self {
-        Self { root, changes: Vec::new(), by_hand: Vec::new(), next: Vec::new() }
+        Self { root, unchanged: Vec::new(), changes: Vec::new(), by_hand: Vec::new(), next: Vec::new() }
     }
 
     /// The project's folder.
@@ -102,7 +112,7 @@ impl Plan {
             Ok((text, before, after_text, after))
         });
         match edited {
-            Ok((_, before, _, after)) if before == after => {}
+            Ok((_, before, _, after)) if before == after => self.unchanged.push(path.to_owned()),
             Ok((text, before, after_text, after)) => {
                 let diff = diff::unified(path, Some(&text), &after_text);
                 self.changes.push(Change { path: path.to_owned(), diff, before: Some(before), after });

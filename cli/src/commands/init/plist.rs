@@ -35,13 +35,31 @@ pub(super) fn edit(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
     Ok(edits.apply())
 }
 
-/// Whether it is that of an app, not of tests or an extension.
-pub(super) fn is_of_app(text: &str) -> bool {
-    let Ok(root) = xml::parse(text) else { return true };
-    let Ok(dict) = dict(&root) else { return true };
+/// Whose `Info.plist` it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// An app.
+    App,
+    /// It does not say: Xcode adds the kind of bundle when it builds.
+    Unknown,
+    /// Tests, an extension or a framework.
+    Other,
+}
+
+/// Whose it is. What cannot be read as text may be the app's.
+pub(super) fn owner(text: &str) -> Owner {
+    let Ok(root) = xml::parse(text) else { return Owner::App };
+    let Ok(dict) = dict(&root) else { return Owner::App };
     let has = |name: &str| dict.children.iter().any(|child| child.name == "key" && child.text(text) == name);
     let kind = values(text, dict, "CFBundlePackageType").ok().and_then(|found| found.first().map(|element| element.text(text)));
-    !has("NSExtension") && (kind.as_deref() == Some("APPL") || has("LSRequiresIPhoneOS") || has("UILaunchStoryboardName"))
+    match kind.as_deref() {
+        _ if has("NSExtension") => Owner::Other,
+        Some("APPL") => Owner::App,
+        _ if has("LSRequiresIPhoneOS") || has("UILaunchStoryboardName") => Owner::App,
+        // A build setting, such as $(PRODUCT_BUNDLE_PACKAGE_TYPE).
+        Some(kind) if !kind.starts_with('$') => Owner::Other,
+        _ => Owner::Unknown,
+    }
 }
 
 fn dict(root: &Element) -> Result<&Element, ByHand> {
@@ -128,8 +146,12 @@ mod tests {
 
     #[test]
     fn tests_and_extensions_are_not_the_app() {
-        assert!(is_of_app(BEFORE));
-        assert!(!is_of_app("<plist><dict><key>CFBundlePackageType</key><string>BNDL</string></dict></plist>"));
-        assert!(!is_of_app("<plist><dict><key>CFBundlePackageType</key><string>XPC!</string><key>NSExtension</key><dict/></dict></plist>"));
+        assert_eq!(owner(BEFORE), Owner::App);
+        assert_eq!(owner("<plist><dict><key>CFBundlePackageType</key><string>BNDL</string></dict></plist>"), Owner::Other);
+        let extension = "<plist><dict><key>CFBundlePackageType</key><string>XPC!</string><key>NSExtension</key><dict/></dict></plist>";
+        assert_eq!(owner(extension), Owner::Other);
+        let by_setting = "<plist><dict><key>CFBundlePackageType</key><string>$(PRODUCT_BUNDLE_PACKAGE_TYPE)</string></dict></plist>";
+        assert_eq!(owner(by_setting), Owner::Unknown);
+        assert_eq!(owner("<plist><dict/></plist>"), Owner::Unknown);
     }
 }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::plan::{Plan, Sdk};
-use super::{plist, strings};
+use super::plist::{self, Owner};
+use super::strings;
 
 /// How deep below `ios` an `Info.plist` can be.
 const DEPTH: usize = 4;
@@ -28,12 +29,22 @@ fn ios(plan: &mut Plan, sdk: &Sdk) {
     let mut files = Vec::new();
     find(plan.root(), Path::new("ios"), DEPTH, &mut files);
     // What cannot be read as text may be the app's: then the edit says what to do.
-    files.retain(|file| plan.read(file).is_none_or(|text| plist::is_of_app(&text)));
+    let owner = |file: &String| plan.read(file).map_or(Owner::App, |text| plist::owner(&text));
+    let (known, mut unknown): (Vec<String>, Vec<String>) =
+        files.into_iter().filter(|file| owner(file) != Owner::Other).partition(|file| owner(file) == Owner::App);
+    // The only one that can be the app's is.
+    let files = if known.is_empty() && unknown.len() == 1 { std::mem::take(&mut unknown) } else { known };
     if files.is_empty() {
-        plan.by_hand(
-            "ios",
-            &format!("no Info.plist of an app was found. Add CodePushServerURL {} and CodePushDeploymentKey {}", sdk.url, sdk.key),
-        );
+        let values = format!("CodePushServerURL = {} and CodePushDeploymentKey = {}", sdk.url, sdk.key);
+        let what = if unknown.is_empty() {
+            format!("it has no Info.plist of an app. Add these two settings to the one that your app is built with: {values}")
+        } else {
+            format!(
+                "several files can be the Info.plist of your app: {}. Add these two settings to the one that it is built with: {values}",
+                unknown.join(", ")
+            )
+        };
+        plan.by_hand("ios", &what);
     }
     for file in files {
         plan.edit(&file, |text| plist::edit(text, sdk));

@@ -8,6 +8,7 @@ use super::super::{advice, nearest};
 use crate::client::{Client, path};
 use crate::context::Context;
 use crate::error::{Error, Kind, Result};
+use crate::output::interrupt::Step;
 use crate::output::{prompt, terminal};
 
 /// How to choose.
@@ -23,7 +24,12 @@ pub(super) struct Choice<'c> {
     pub(super) is_dry: bool,
     /// A name for a new app.
     pub(super) suggestion: Option<&'c str>,
+    /// What Ctrl-C leaves behind.
+    pub(super) step: &'c Step,
 }
+
+/// What to do after Ctrl-C.
+pub(super) const AGAIN: &str = "Run `updraft init` again.";
 
 /// What was chosen.
 #[derive(Clone, Debug)]
@@ -32,9 +38,18 @@ pub(super) struct Target {
     pub(super) server: String,
     /// The app, as the account names it.
     pub(super) app: String,
-    /// The deployment.
-    pub(super) deployment: Deployment,
+    /// The deployment's name.
+    pub(super) deployment: String,
+    /// The deployment's key.
+    pub(super) key: String,
+    /// What a dry run would create.
+    pub(super) creations: Vec<String>,
 }
+
+/// What stands for the key of a deployment that a dry run does not create.
+const NEW_KEY: &str = "KEY-OF-THE-NEW-DEPLOYMENT";
+/// The deployments that a new app has.
+const OF_NEW_APP: [&str; 2] = ["Production", "Staging"];
 
 /// The context with a server: if several are known and none is given, the one that is chosen.
 pub(super) fn server(context: &Context) -> Result<Context> {
@@ -54,17 +69,39 @@ pub(super) fn server(context: &Context) -> Result<Context> {
 /// Chooses app and deployment.
 pub(super) async fn choose(context: &Context, choice: Choice<'_>) -> Result<Target> {
     let client = context.client()?;
-    let app = app(context, &client, choice).await?;
-    let deployment = deployment(context, &client, &app, choice).await?;
-    Ok(Target { server: client.url().to_string(), app, deployment })
+    let server = client.url().to_string();
+    let Some(app) = app(context, &client, choice).await? else {
+        // A dry run. Only a given name can be missing.
+        let app = choice.app.unwrap_or_default().to_owned();
+        let deployment = choice.deployment.ok_or_else(deployment_missing)?.to_owned();
+        let mut creations = vec![format!("the app {app}")];
+        if !OF_NEW_APP.contains(&deployment.as_str()) {
+            creations.push(format!("the deployment {deployment}"));
+        }
+        return Ok(Target { server, app, deployment, key: NEW_KEY.to_owned(), creations });
+    };
+    match deployment(context, &client, &app, choice).await? {
+        Some(Deployment { name, key, .. }) => Ok(Target { server, app, deployment: name, key, creations: Vec::new() }),
+        None => {
+            let deployment = choice.deployment.unwrap_or_default().to_owned();
+            let creations = vec![format!("the deployment {deployment}")];
+            Ok(Target { server, app, deployment, key: NEW_KEY.to_owned(), creations })
+        }
+    }
+}
+
+fn deployment_missing() -> Error {
+    let next = "Add --deployment NAME; with --create it is created.";
+    Error::usage("no deployment is given, and there is no terminal to choose on", next)
 }
 
 /// The given name, if something has it; `None` if nothing has it and it is to be created.
 fn existing<T>(context: &Context, choice: Choice<'_>, found: Result<T>, question: &str) -> Result<Option<T>> {
     match found {
         Err(error) if error.kind == Kind::NotFound => {
-            if choice.is_dry {
-                return Err(error.with_next("--dry-run creates nothing: leave it out, or choose what exists."));
+            if choice.is_dry && !choice.creates {
+                let next = format!("{} Or add --create to see what it would create.", error.next);
+                return Err(error.with_next(next));
             }
             // --yes consents to changes of files, not to a misspelled name.
             let is_wanted = choice.creates || (!context.global.yes && prompt::confirm(context, question)?);
@@ -75,13 +112,15 @@ fn existing<T>(context: &Context, choice: Choice<'_>, found: Result<T>, question
     }
 }
 
-async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<String> {
+/// The app's name; `None` if a dry run would create the given one.
+async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<Option<String>> {
     if let Some(name) = choice.app {
         let found = nearest::app(client, name, client.get::<AppAnswer>(&path(["v1", "apps", name])).await).await;
         return match existing(context, choice, found, &format!("There is no app {name}. Create it?"))? {
             // The given name may be a long one, which is what the project file should have then.
-            Some(_) => Ok(name.to_owned()),
-            None => create_app(context, client, name).await,
+            Some(_) => Ok(Some(name.to_owned())),
+            None if choice.is_dry => Ok(None),
+            None => create_app(context, client, choice, name).await.map(Some),
         };
     }
     if !terminal::is_interactive() {
@@ -96,7 +135,7 @@ async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<S
         }
         let index = prompt::choose("Which app?", &choices, "--app NAME")?;
         if let Some(name) = choices.into_iter().take(count).nth(index) {
-            return Ok(name);
+            return Ok(Some(name));
         }
     } else if choice.is_dry {
         return Err(Error::failed(
@@ -105,33 +144,35 @@ async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<S
         ));
     }
     let name = prompt::text("Name of the new app", choice.suggestion, "--app NAME --create")?;
-    create_app(context, client, &name).await
+    create_app(context, client, choice, &name).await.map(Some)
 }
 
-async fn create_app(context: &Context, client: &Client, name: &str) -> Result<String> {
+async fn create_app(context: &Context, client: &Client, choice: Choice<'_>, name: &str) -> Result<String> {
     let body = NewApp { name: Field::from(name.to_owned()), manually_provision_deployments: Field::Missing };
     let created = advice::forbidden(
-        client.post::<AppAnswer>("/v1/apps", &body).await,
+        advice::in_options(client.post::<AppAnswer>("/v1/apps", &body).await, &[("name", "--app")]),
         "An API key needs the scope `apps` to create apps. Or create it on the dashboard.",
     );
     let answer =
         advice::conflict(created, || "Choose another name, or the existing app with --app. `updraft app list` shows them.".to_owned())?;
     context.done(&format!("Created the app {}.", answer.value.app.name));
+    choice.step.now(format!("the app {} is created, and no file was changed", answer.value.app.name), AGAIN);
     Ok(answer.value.app.name)
 }
 
-async fn deployment(context: &Context, client: &Client, app: &str, choice: Choice<'_>) -> Result<Deployment> {
+/// The deployment; `None` if a dry run would create the given one.
+async fn deployment(context: &Context, client: &Client, app: &str, choice: Choice<'_>) -> Result<Option<Deployment>> {
     if let Some(name) = choice.deployment {
         let found = client.get::<DeploymentAnswer>(&path(["v1", "apps", app, "deployments", name])).await;
         let found = nearest::deployment(client, app, name, found).await;
         return match existing(context, choice, found, &format!("{app} has no deployment {name}. Create it?"))? {
-            Some(answer) => Ok(answer.value.deployment),
-            None => create_deployment(context, client, app, name).await,
+            Some(answer) => Ok(Some(answer.value.deployment)),
+            None if choice.is_dry => Ok(None),
+            None => create_deployment(context, client, choice, app, name).await.map(Some),
         };
     }
     if !terminal::is_interactive() {
-        let next = "Add --deployment NAME; with --create it is created.";
-        return Err(Error::usage("no deployment is given, and there is no terminal to choose on", next));
+        return Err(deployment_missing());
     }
     let list = client.get::<DeploymentsAnswer>(&path(["v1", "apps", app, "deployments"])).await;
     let deployments = nearest::app(client, app, list).await?.value.deployments;
@@ -142,22 +183,24 @@ async fn deployment(context: &Context, client: &Client, app: &str, choice: Choic
         }
         let index = prompt::choose("Which deployment?", &choices, "--deployment NAME")?;
         if let Some(deployment) = deployments.into_iter().nth(index) {
-            return Ok(deployment);
+            return Ok(Some(deployment));
         }
     } else if choice.is_dry {
         let next = format!("Leave --dry-run out, or run `updraft deployment create NAME --app {app}`.");
         return Err(Error::failed(format!("{app} has no deployments, and --dry-run creates none"), next));
     }
     let name = prompt::text("Name of the new deployment", Some("Production"), "--deployment NAME --create")?;
-    create_deployment(context, client, app, &name).await
+    create_deployment(context, client, choice, app, &name).await.map(Some)
 }
 
-async fn create_deployment(context: &Context, client: &Client, app: &str, name: &str) -> Result<Deployment> {
+async fn create_deployment(context: &Context, client: &Client, choice: Choice<'_>, app: &str, name: &str) -> Result<Deployment> {
     let body = NewDeployment { name: Field::from(name.to_owned()), key: Field::Missing };
     let created = client.post::<DeploymentAnswer>(&path(["v1", "apps", app, "deployments"]), &body).await;
+    let created = advice::in_options(created, &[("name", "--deployment")]);
     let answer = advice::conflict(advice::forbidden(created, advice::APP_MANAGERS), || {
         format!("Run `updraft deployment list --app {app}`, and choose one with --deployment.")
     })?;
     context.done(&format!("Created the deployment {}.", answer.value.deployment.name));
+    choice.step.now(format!("the deployment {} is created, and no file was changed", answer.value.deployment.name), AGAIN);
     Ok(answer.value.deployment)
 }

@@ -19,7 +19,7 @@ use crate::config::server::ServerUrl;
 use crate::config::user::{KnownServer, UserConfig};
 use crate::context::{Context, Credential, Server};
 use crate::error::{Error, Kind, Result};
-use crate::output::{prompt, terminal};
+use crate::output::{interrupt, prompt, terminal};
 use machine::Machine;
 
 /// Signs in.
@@ -79,12 +79,15 @@ impl LoginCommand {
         // Written first: who cannot store the credential should not have to approve anything.
         credentials::check()?;
         let machine = Machine::this()?;
+        let step = interrupt::step("you are not signed in", "Run `updraft login` again.");
         let signed_in = match self.token {
             Some(token) => SignedIn { secret: token::read(token.as_deref())?, expires: None, is_given: true },
             None if self.device || !desktop::is_there() => device::sign_in(context, &client, machine).await?.into(),
             None => browser::sign_in(context, &client, machine).await?.into(),
         };
+        step.now("the sign-in was approved, but may not be stored", "Run `updraft whoami` to see whether you are signed in.");
         let answer = keep(context, &server.url, &name, &signed_in).await?;
+        drop(step);
         say_what_is_in_use(context, &name)?;
         context.show(&answer.json, || {});
         Ok(())

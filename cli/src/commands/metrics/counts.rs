@@ -76,7 +76,7 @@ pub(super) fn table(metrics: &BTreeMap<String, Counts>, trend: Option<&Trend>) -
     header.extend(trend.map(|trend| trend.heading));
     let bars =
         |name: &str| trend.map(|trend| trend.curves.get(name).map_or_else(|| "binary".to_owned(), |curve| figures::sparkline(curve)));
-    let mut table = Table::new(header).right([1, 2, 3, 4, 5, 6]);
+    let mut table = Table::new(header).right([1, 2, 3, 4, 5, 6]).optional(["last 14 days", "last hour", "downloaded", "share", "failed"]);
     let (releases, binaries) = ordered(metrics);
     for (label, counts) in releases {
         let label = label.to_string();

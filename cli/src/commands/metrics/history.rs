@@ -6,6 +6,9 @@ use shared::keys::Label;
 use super::super::figures;
 use crate::output::table::Table;
 
+/// What to say if there are no days.
+pub(super) const NO_HISTORY: &str = "There is no history yet. A deployment's first day appears within an hour of its first release.";
+
 /// The rows of days: oldest day first, within a day the newest release first.
 pub(super) fn ordered(days: &[Day]) -> impl Iterator<Item = (&str, &Label, &DayCounts)> {
     days.iter().flat_map(|day| {
@@ -23,8 +26,10 @@ pub(super) fn table(days: &[Day]) -> Table {
         Some(delta) if delta > 0 => format!("+{}", figures::count(delta)),
         Some(delta) => figures::count(delta),
     };
-    let empty = "There is no history yet. A deployment's first day appears within an hour of its first release.";
-    let mut table = Table::new(["date", "release", "active", "downloaded", "installed", "failed"]).right([2, 3, 4, 5]).when_empty(empty);
+    let mut table = Table::new(["date", "release", "active", "downloaded", "installed", "failed"])
+        .right([2, 3, 4, 5])
+        .when_empty(NO_HISTORY)
+        .optional(["downloaded"]);
     for (date, label, counts) in ordered(days) {
         table.row([
             date.to_owned(),

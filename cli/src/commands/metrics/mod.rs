@@ -47,6 +47,9 @@ pub(crate) struct MetricsCommand {
     interval: u16,
 }
 
+/// What to say if there are no counts.
+const NO_REPORTS: &str = "No device has reported yet.";
+
 /// A deployment's metrics on the server.
 struct Source<'c> {
     client: Client,
@@ -64,7 +67,8 @@ impl MetricsCommand {
         let source = Source {
             app: context.app(self.target.app.app.as_deref())?,
             deployment: context.deployment(self.target.deployment.as_deref())?,
-            client: context.client()?,
+            // A message would disturb what is drawn.
+            client: if self.watch { context.client()?.silent() } else { context.client()? },
         };
         match self.days {
             _ if self.watch => watch::run(&source, std::time::Duration::from_secs(self.interval.into())).await,
@@ -81,8 +85,11 @@ impl MetricsCommand {
         }
         let trend = source.days(&answer.value.metrics).await;
         context.show(&answer.json, || {
-            counts::table(&answer.value.metrics, trend.as_ref()).when_empty("No device has reported yet.").print();
+            counts::table(&answer.value.metrics, trend.as_ref()).when_empty(NO_REPORTS).print();
         });
+        if answer.value.metrics.is_empty() && !terminal::is_output() {
+            context.note(NO_REPORTS);
+        }
         Ok(())
     }
 
@@ -93,6 +100,9 @@ impl MetricsCommand {
             return Ok(());
         }
         context.show(&answer.json, || history::table(&answer.value.days).print());
+        if !terminal::is_output() && history::ordered(&answer.value.days).next().is_none() {
+            context.note(history::NO_HISTORY);
+        }
         Ok(())
     }
 }

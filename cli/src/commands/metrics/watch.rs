@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Source, counts};
+use super::{NO_REPORTS, Source, counts};
 use crate::clock;
 use crate::error::{Kind, Result};
 use crate::output::terminal::{self, Screen};
@@ -18,7 +18,7 @@ pub(super) async fn run(source: &Source<'_>, interval: Duration) -> Result<()> {
                 let metrics = &answer.value.metrics;
                 table = counts::table(metrics, source.hour(metrics).await.as_ref()).text();
                 if answer.value.metrics.is_empty() && terminal::is_output() {
-                    "No device has reported yet.\n".clone_into(&mut table);
+                    table = format!("{NO_REPORTS}\n");
                 }
                 String::new()
             }

@@ -1,6 +1,21 @@
 //! What to do about a refusal: the command that helps.
 
-use crate::error::{Error, Kind};
+use crate::commands::advice::with_options;
+use crate::error::{Error, Kind, Result};
+
+/// The options that have the API's fields of releases.
+const OPTIONS: [(&str, &str); 10] = [
+    ("appVersion", "--target-version"),
+    ("clientUniqueId", "--client-id"),
+    ("description", "--description"),
+    ("destination", "--to"),
+    ("isDisabled", "--disabled"),
+    ("isMandatory", "--mandatory"),
+    ("label", "LABEL"),
+    ("package", "PATH"),
+    ("packageHash", "--package-hash"),
+    ("rollout", "--rollout"),
+];
 
 /// Adds advice to a refused request. `command` completes a command with the options that name the deployment.
 pub(super) fn add(error: Error, command: impl Fn(&str) -> String) -> Error {
@@ -13,15 +28,39 @@ pub(super) fn add(error: Error, command: impl Fn(&str) -> String) -> Error {
         }
         Some(404) if error.what.starts_with("release ") => Some(format!("Run {} to see the labels.", command("release list"))),
         Some(404) if error.what.starts_with("an earlier release ") => {
-            Some(format!("There is nothing to roll back to. Run {} to see the releases.", command("release list")))
+            Some(format!("Take the newest release back instead, if there is one: {}", command("release disable LABEL")))
         }
         _ => None,
     };
-    match next {
+    let error = match next {
         Some(next) => error.with_next(next),
         None if error.kind == Kind::Conflict => error.with_next(format!("Run {} to see the releases.", command("release list"))),
         None => error,
-    }
+    };
+    let error = with_options(error, &OPTIONS);
+    if error.kind == Kind::Conflict { Error { what: in_words(&error.what), ..error } } else { error }
+}
+
+/// A conflict without the names of the API's fields.
+fn in_words(what: &str) -> String {
+    let fields = ["appVersion", "description", "isDisabled", "rollout"];
+    let text = match what.split_once(": ") {
+        Some((field, why)) if fields.contains(&field) && why.starts_with("must ") => format!("the {field} {why}"),
+        Some((field, why)) if fields.contains(&field) => why.to_owned(),
+        _ => what.to_owned(),
+    };
+    // Within a sentence it is one word of it.
+    ["another", "same", "this"]
+        .iter()
+        .fold(text, |text, word| text.replace(&format!("{word} appVersion"), &format!("{word} target version")))
+}
+
+/// If the release was not found, names it.
+pub(super) fn no_release<T>(result: Result<T>, label: &str, of: &str) -> Result<T> {
+    result.map_err(|error| {
+        let is_missing = error.kind == Kind::NotFound && error.what.starts_with("release ");
+        if is_missing { Error { what: format!("{of} has no release {label}"), ..error } } else { error }
+    })
 }
 
 fn conflict(what: &str, command: &impl Fn(&str) -> String) -> Option<String> {
@@ -58,7 +97,8 @@ fn conflict(what: &str, command: &impl Fn(&str) -> String) -> Option<String> {
     } else if has("is already the current release") {
         format!("Choose an earlier release: {}", command("release rollback --to LABEL"))
     } else if has("targets another appVersion than the current release") {
-        format!("Choose a release with the same target version; {} shows it.", command("release list"))
+        let (list, disable) = (command("release list"), command("release disable LABEL"));
+        format!("Give a release with the same target version by --to: {list} shows it. If there is none, take the newest back: {disable}")
     } else if has("Idempotency-Key") {
         "Run the command again.".to_owned()
     } else {

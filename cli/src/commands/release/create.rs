@@ -1,12 +1,14 @@
 //! `updraft release create`.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
 use shared::api::Field;
 use shared::api::accounts::AccountAnswer;
+use shared::api::deployments::DeploymentAnswer;
 use shared::api::metrics::MetricsAnswer;
 use shared::api::releases::{NewRelease, Release, ReleaseAnswer};
 use shared::rollout::Percent;
@@ -21,8 +23,8 @@ use crate::context::Context;
 use crate::error::{Error, Kind, Result};
 use crate::output::progress::Progress;
 use crate::output::table::{Details, Table};
-use crate::output::{prompt, terminal, times};
-use crate::package::{self, Package};
+use crate::output::{interrupt, prompt, terminal, times};
+use crate::package::{self, Package, PackagedFile};
 
 /// Examples in the command's help.
 pub(super) const EXAMPLES: &str = "Examples:
@@ -49,7 +51,7 @@ pub(crate) struct CreateCommand {
     disabled: bool,
     #[command(flatten)]
     notes: NotesOption,
-    /// Show what would be released; send nothing.
+    /// Check that the deployment exists, and show what would be released; upload nothing.
     #[arg(long)]
     dry_run: bool,
     /// The deployment.
@@ -85,12 +87,18 @@ impl CreateCommand {
         let upload_url = ServerUrl::parse(&account.upload_url)?;
         let package = self.package(context).await?;
         check_size(package.size, account.limits.max_upload_bytes)?;
+        warn_without_bundle(&self.path, &package);
         let count = package.files.len();
         let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
         context.note(&format!("{files}, {}, package hash {}", times::size(package.size), package.hash));
 
         let info = self.info(range, description);
-        let upload = Upload { info: serde_json::to_string(&info).unwrap_or_default(), file: Arc::new(package.file), size: package.size };
+        let upload = Upload {
+            info: serde_json::to_string(&info).unwrap_or_default(),
+            file: Arc::new(package.file),
+            size: package.size,
+            look: target.command("release list"),
+        };
         let client = target.client.for_upload(&upload_url, package.size)?;
         let progress = Progress::bytes(context, "Uploading", package.size);
         let result = client.upload::<ReleaseAnswer>(&target.path(&["releases"]), &idempotency_key()?, &upload, &progress).await;
@@ -138,6 +146,7 @@ impl CreateCommand {
 
     /// Makes the package off the async threads.
     async fn package(&self, context: &Context) -> Result<Package> {
+        let _step = interrupt::step("nothing was released", "Run the command again.");
         let progress = Progress::bytes(context, "Packaging", 0);
         let (path, bar) = (self.path.clone(), progress.handle());
         let made = tokio::task::spawn_blocking(move || package::prepare(&path, &bar)).await;
@@ -148,9 +157,15 @@ impl CreateCommand {
 
     async fn dry_run(&self, context: &Context, description: Option<String>) -> Result<()> {
         let range = self.range(context, None)?;
-        let package = self.package(context).await?;
         let (app, deployment) =
             (context.app(self.deployment.app.app.as_deref()).ok(), context.deployment(self.deployment.deployment.as_deref()).ok());
+        if app.is_some() && deployment.is_some() {
+            Target::new(context, &self.deployment)?.get::<DeploymentAnswer>(&[]).await?;
+        } else {
+            context.note("No app or no deployment is given: only the package is checked.");
+        }
+        let package = self.package(context).await?;
+        warn_without_bundle(&self.path, &package);
         let files: Vec<_> =
             package.files.iter().map(|file| json!({ "name": file.name, "size": file.size, "hash": file.hash.to_string() })).collect();
         let info = self.info(range.clone(), description.clone());
@@ -181,7 +196,7 @@ impl CreateCommand {
             details.add("Mandatory", if self.mandatory { "yes" } else { "no" }).add_some("Description", description);
             details.print();
         });
-        context.note("Dry run: nothing was sent.");
+        context.note("Dry run: nothing was uploaded.");
         Ok(())
     }
 }
@@ -195,6 +210,21 @@ fn say_next(context: &Context, target: &Target, release: &Release) {
         context.note(&format!("{percent}% of the devices get it. Widen it: {}", target.command("rollout set 100")));
     } else {
         context.note(&format!("See how it does: {}", target.command("release show")));
+    }
+}
+
+/// Warns of a folder or archive in which devices find nothing to run. It is only a warning: an SDK can be told another name.
+fn warn_without_bundle(path: &Path, package: &Package) {
+    let is_bundle = |file: &PackagedFile| {
+        let name = file.name.rsplit('/').next().unwrap_or_default();
+        let extension = Path::new(name).extension().and_then(OsStr::to_str).unwrap_or_default();
+        name == "index.html" || ["bundle", "jsbundle", "hbc"].contains(&extension)
+    };
+    if package.kind != package::Kind::SingleFile && !package.files.iter().any(is_bundle) {
+        Context::warn(&format!(
+            "{} has no JavaScript bundle (*.bundle, *.jsbundle) and no index.html: devices may find nothing to run in it. Give the folder that the bundler wrote, such as ./CodePush or ./www.",
+            path.display()
+        ));
     }
 }
 

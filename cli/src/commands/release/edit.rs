@@ -87,5 +87,9 @@ pub(super) async fn set_disabled(context: &Context, label: Label, deployment: &D
 
 async fn patch(target: &Target, label: Option<Label>, changes: ReleaseChanges) -> Result<Option<crate::client::Answer<ReleaseAnswer>>> {
     let body = ReleasePatch { label: Field::from(label.map(String::from)), package_info: Field::from(changes) };
-    target.advised(target.client.patch::<ReleaseAnswer>(&target.path(&["release"]), &body).await).await
+    let patched = target.client.patch::<ReleaseAnswer>(&target.path(&["release"]), &body).await;
+    match label {
+        Some(label) => target.advised_on(&String::from(label), patched).await,
+        None => target.advised(patched).await,
+    }
 }

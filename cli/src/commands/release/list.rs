@@ -6,6 +6,7 @@ use shared::api::releases::{ListedRelease, ReleasesAnswer};
 
 use super::{Target, view};
 use crate::arguments::DeploymentOption;
+use crate::commands::advice;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::table::Table;
@@ -65,7 +66,11 @@ impl ListCommand {
         loop {
             let left = self.limit.saturating_sub(u32::try_from(releases.len()).unwrap_or(u32::MAX));
             let path = target.path(&["releases"]) + "?" + &self.query(left.min(PAGE), cursor.as_deref());
-            let mut answer = target.advised(target.client.get::<ReleasesAnswer>(&path).await).await?;
+            let page = advice::in_options(
+                target.client.get::<ReleasesAnswer>(&path).await,
+                &[("appVersion", "--app-version"), ("search", "--search")],
+            );
+            let mut answer = target.advised(page).await?;
             if let Some(Value::Array(page)) = answer.json.get_mut("releases").map(Value::take) {
                 json.extend(page);
             }
@@ -80,7 +85,10 @@ impl ListCommand {
             let empty = format!("There are no such releases. Create one: {}", target.command("release create PATH"));
             let is_narrow = terminal::is_output() && terminal::width() < WIDE;
             let header = ["label", "target version", "rollout", "mandatory", "released", "method", "size", "by", "description"];
-            let mut table = Table::new(columns(header, is_narrow)).right([if is_narrow { usize::MAX } else { 6 }]).when_empty(empty);
+            let mut table = Table::new(columns(header, is_narrow))
+                .right([if is_narrow { usize::MAX } else { 6 }])
+                .when_empty(empty)
+                .optional(["by", "size", "method", "mandatory", "description", "released"]);
             for release in &releases {
                 table.row(columns(row(release), is_narrow));
             }

@@ -70,7 +70,10 @@ impl PromoteCommand {
                 let error = Error { what: "deployment was not found".to_owned(), ..error };
                 return nearest::deployment(&target.client, &target.app, &self.to, Err(error)).await;
             }
-            other => target.advised(other).await?,
+            other => match self.label {
+                Some(label) => target.advised_on(&String::from(label), other).await?,
+                None => target.advised(other).await?,
+            },
         };
         let label = String::from(answer.value.package.label);
         let original = answer.value.package.original_label.map(|original| format!("{} of ", String::from(original))).unwrap_or_default();

@@ -16,7 +16,8 @@ pub(super) async fn run(context: &Context, label: Option<Label>, deployment: &De
         Some(label) => String::from(label),
         None => target.newest().await?,
     };
-    let answer = target.get::<ReleaseAnswer>(&["releases", &label]).await?;
+    let found = target.client.get::<ReleaseAnswer>(&target.path(&["releases", &label])).await;
+    let answer = target.advised_on(&label, found).await?;
     if context.is_json() {
         context.show(&answer.json, || {});
         return Ok(());

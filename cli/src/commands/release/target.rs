@@ -62,6 +62,11 @@ impl Target {
         result.map_err(|error| advice::add(error, |command| self.command(command)))
     }
 
+    /// The same for a request about a release: if it was not found, it is named.
+    pub(in crate::commands) async fn advised_on<T>(&self, label: &str, result: Result<T>) -> Result<T> {
+        advice::no_release(self.advised(result).await, label, &format!("{} of {}", self.deployment, self.app))
+    }
+
     /// The label of the newest release. Errors: not found (4) without releases.
     pub(in crate::commands) async fn newest(&self) -> Result<String> {
         let path = self.path(&["releases"]) + "?limit=1";

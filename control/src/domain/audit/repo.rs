@@ -15,8 +15,8 @@ const HEAD: &str = "SELECT seq, hash FROM audit_head WHERE id = 1";
 const FROM: &str = "SELECT seq, id, time, account_id, credential_id, credential_kind, client_address, action, object_kind, object_id, app_id, \
     details, hash FROM audit_events WHERE seq >= $1 ORDER BY seq LIMIT $2";
 const OF_APP: &str = "SELECT e.seq, e.id, e.time, e.account_id, e.credential_id, e.credential_kind, e.client_address, e.action, e.object_kind, \
-    e.object_id, e.app_id, e.details, e.hash, a.email FROM audit_events e LEFT JOIN accounts a ON a.id = e.account_id \
-    WHERE e.app_id = $1 AND e.seq < $2 ORDER BY e.seq DESC LIMIT $3";
+    e.object_id, e.app_id, e.details, e.hash, a.email, o.email AS object_email FROM audit_events e LEFT JOIN accounts a ON a.id = e.account_id \
+    LEFT JOIN accounts o ON o.id = e.object_id AND e.object_kind = 'account' WHERE e.app_id = $1 AND e.seq < $2 ORDER BY e.seq DESC LIMIT $3";
 const PLACE: &str = "SELECT seq FROM audit_events WHERE app_id = $1 AND id = $2";
 
 /// Every SQL statement in this file.
@@ -53,7 +53,7 @@ pub struct EventRow {
     pub hash: String,
 }
 
-/// A row with the current email of its account.
+/// A row with the current emails of its account and of its object.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct ResolvedRow {
     /// The row.
@@ -61,6 +61,8 @@ pub struct ResolvedRow {
     pub event: EventRow,
     /// The account's email; none once the account is deleted.
     pub email: Option<String>,
+    /// The object's email; none unless it is an account that exists.
+    pub object_email: Option<String>,
 }
 
 /// Locks the head of the chain for a new row. Returns that row's place and the hash before it.

@@ -60,7 +60,7 @@ fn read(query: &str) -> Result<Page, FieldErrors> {
 }
 
 /// An event in its wire form.
-fn present(ResolvedRow { event, email }: ResolvedRow) -> Result<AuditEvent> {
+fn present(ResolvedRow { event, email, object_email }: ResolvedRow) -> Result<AuditEvent> {
     Ok(AuditEvent {
         id: event.id,
         time: event.time,
@@ -68,7 +68,7 @@ fn present(ResolvedRow { event, email }: ResolvedRow) -> Result<AuditEvent> {
         credential: AuditCredential { kind: event.credential_kind, id: event.credential_id },
         client_address: event.client_address,
         action: event.action,
-        object: AuditObject { kind: event.object_kind, id: event.object_id },
+        object: AuditObject { kind: event.object_kind, id: event.object_id, email: object_email },
         details: serde_json::from_str(&event.details).map_err(Error::internal)?,
     })
 }

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use shared::Invalid;
 
+use super::apps::release::size;
 use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
@@ -52,12 +53,6 @@ struct Deletion<'p> {
     email: &'p str,
     /// The account's apps, which block the deletion.
     apps: Vec<String>,
-}
-
-/// A size for people: in MiB where that is a whole number.
-fn size(bytes: i64) -> String {
-    const MEBIBYTE: i64 = 1 << 20;
-    if bytes % MEBIBYTE == 0 { format!("{} MiB", bytes / MEBIBYTE) } else { format!("{bytes} bytes") }
 }
 
 fn name_form(name: &str) -> Form {

@@ -31,7 +31,7 @@ pub enum ConnectError {
     #[error("DATABASE_URL: must start with sqlite: or postgres://")]
     Scheme,
     /// The SQLite file does not exist.
-    #[error("there is no database at {}: set UPDRAFT_DATA_DIR or UPDRAFT_DATABASE_URL, or create one with `serve` or `account create`", .0.display())]
+    #[error("there is no database at {}: set UPDRAFT_DATA_DIR or UPDRAFT_DATABASE_URL as for the service. A new service creates its database when it first runs `serve`", .0.display())]
     Absent(PathBuf),
     /// The connection failed.
     #[error("the database could not be opened")]

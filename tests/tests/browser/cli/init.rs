@@ -60,7 +60,8 @@ async fn ctrl_c_at_the_question_changes_nothing() {
     terminal.enter("updraft init --app demo --deployment Production; echo \"code $?\"");
     terminal.wait_for("the change", |screen| screen.contains("Make this change?")).await;
     terminal.press("C-c");
-    terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+    let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+    assert!(screen.contains("interrupted: updraft.toml is written, and the project's own files are unchanged"), "{screen}");
     assert_eq!(fs::read_to_string(cli.project().join("capacitor.config.json")).unwrap(), CONFIG);
     terminal.assert_restored().await;
 }

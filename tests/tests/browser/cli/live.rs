@@ -5,6 +5,7 @@ use tests::cut::{BrokenNetwork, Cut};
 use tests::random::Random;
 use tests::tmux::Terminal;
 use tests::{Cli, Client, Options, TestApp};
+use tokio::net::TcpListener;
 
 use super::open;
 
@@ -59,11 +60,53 @@ async fn an_upload_shows_its_progress_and_then_its_release() {
 async fn ctrl_c_in_the_middle_of_an_upload_releases_nothing() {
     let place = Uploading::start("updraft release create bundle --target-version 1.0.0; echo \"code $?\"").await;
     place.terminal.press("C-c");
-    place.terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+    let screen = place.terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+    assert!(screen.contains("error: interrupted: the upload was not complete, so nothing was released"), "{screen}");
+    assert!(screen.contains("next: Run the command again"), "{screen}");
     place.network.go_on();
     place.terminal.assert_restored().await;
     let listed = place.ada.get("/v1/apps/demo/deployments/Production/releases").await.assert(200);
     assert_eq!(listed["releases"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_after_an_upload_says_that_it_may_be_released() {
+    let network = BrokenNetwork::listen().await;
+    let app = TestApp::spawn_with(Options::default().with("UPLOAD_URL", &network.base)).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    // Nothing behind it answers.
+    let silent = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    network.lead_to(&format!("http://{}", silent.local_addr().unwrap()));
+    let cli = Cli::with_token(&app.base, ada.token()).with("UPDRAFT_APP", "demo").with("UPDRAFT_DEPLOYMENT", "Production");
+    cli.write("bundle/main.jsbundle", "x");
+    let terminal = open(&cli, 100).await;
+    terminal.enter("updraft release create bundle --target-version 1.0.0; echo \"code $?\"");
+    terminal.wait_for("the upload", |screen| screen.contains("Waiting for the server to check it")).await;
+    terminal.press("C-c");
+    let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+    assert!(screen.contains("interrupted: the package is sent, and the server may release it"), "{screen}");
+    assert!(screen.contains("next: Run `updraft release list -a demo -d Production` to see whether it did."), "{screen}");
+    terminal.assert_restored().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_server_is_said_to_be_waited_for() {
+    let silent = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let base = format!("http://{}", silent.local_addr().unwrap());
+    let cli = Cli::with_token(&base, "svc_ak_x");
+    let terminal = open(&cli, 100).await;
+    terminal.enter("updraft app list; echo \"code $?\"");
+    terminal.wait_for("the message", |screen| screen.contains(&format!("Waiting for {base} …"))).await;
+    terminal.press("C-c");
+    let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+    assert!(!screen.contains("interrupted"), "nothing can have changed: {screen}");
+    terminal.clear().await;
+    terminal.enter("updraft app create demo; echo \"code $?\"");
+    terminal.wait_for("the message", |screen| screen.contains("Waiting for")).await;
+    terminal.press("C-c");
+    let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+    assert!(screen.contains("interrupted: the server may have done it"), "{screen}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,6 +25,39 @@ async fn tables_fit_the_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_narrow_terminal_keeps_whole_words() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("weather").await;
+    ada.upload("weather", "Production", b"one", json!({ "appVersion": "^1.0.0", "description": "several words of notes" }))
+        .await
+        .assert(201);
+    let cli = Cli::with_token(&app.base, ada.token()).with("UPDRAFT_APP", "weather").with("UPDRAFT_DEPLOYMENT", "Production");
+    for (command, known) in [
+        (
+            "updraft deployment list",
+            "deployment release versions rollout active share failed updated production staging just now v1 100% ^1.0.0 0 -",
+        ),
+        (
+            "updraft release list",
+            "label target version rollout mandatory released description v1 ^1.0.0 100% no just now several words of notes",
+        ),
+        (
+            "updraft app activity",
+            "time who action about from just now ada@example.com app.create release.upload weather v1 of production, for ^1.0.0 127.0.0.1",
+        ),
+    ] {
+        for columns in [40, 60] {
+            let screen = open(&cli, columns).await.run(command).await;
+            assert!(screen.lines().all(|line| line.chars().count() <= usize::from(columns)), "{screen}");
+            let known: Vec<&str> = known.split(' ').collect();
+            let broken: Vec<&str> = screen.split_whitespace().filter(|word| !known.contains(&word.to_lowercase().as_str())).collect();
+            assert!(broken.is_empty(), "{broken:?} in {columns} columns:\n{screen}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn colors_can_be_turned_off() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
@@ -67,7 +100,7 @@ async fn ctrl_c_at_a_question_leaves_a_usable_terminal() {
     terminal.wait_for("the question", |screen| screen.contains("Type demo to confirm")).await;
     terminal.press("C-c");
     let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
-    assert!(!screen.contains("Deleted"), "{screen}");
+    assert!(!screen.contains("Deleted") && screen.contains("interrupted: nothing was changed"), "{screen}");
     terminal.assert_restored().await;
     ada.get("/v1/apps/demo").await.assert(200);
 }

@@ -45,6 +45,15 @@ async fn the_body_is_printed_exactly_as_it_came() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_error_ends_its_line() {
+    for body in ["{\"error\":\"app was not found\"}", "{\"error\":\"app was not found\"}\n"] {
+        let (base, _) = answering(404, "application/json", body).await;
+        let printed = Cli::with_token(&base, "svc_ak_x").expect(4, &["api", "GET", "apps/demo"]).await;
+        assert_eq!(printed.out, "{\"error\":\"app was not found\"}\n");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_sent_is_what_was_given() {
     let (base, seen) = answering(200, "application/json", "{}").await;
     let cli = Cli::with_token(&base, "svc_ak_x");
@@ -108,7 +117,7 @@ async fn the_exit_code_follows_the_status() {
         let (base, _) = answering(status, "application/json", body.clone()).await;
         let ended = Cli::with_token(&base, "svc_ak_x").run(&["api", "POST", "apps"]).await;
         ended.assert(code);
-        assert_eq!(ended.out, body, "{status}");
+        assert_eq!(ended.out, if code == 0 { body } else { body + "\n" }, "{status}");
         if code != 0 {
             ended.error(code);
         }
@@ -118,7 +127,7 @@ async fn the_exit_code_follows_the_status() {
 #[tokio::test(flavor = "multi_thread")]
 async fn with_json_asked_for_nothing_else_is_printed() {
     for (status, body, code, printed) in
-        [(502, "<html>Bad gateway</html>", 6, ""), (200, "<html>", 6, ""), (204, "", 0, "null\n"), (404, "{}", 4, "{}")]
+        [(502, "<html>Bad gateway</html>", 6, ""), (200, "<html>", 6, ""), (204, "", 0, "null\n"), (404, "{}", 4, "{}\n")]
     {
         let (base, _) = answering(status, "text/html", body).await;
         let ended = Cli::with_token(&base, "svc_ak_x").run(&["api", "POST", "apps", "--output", "json"]).await;

@@ -75,8 +75,73 @@ async fn the_activity_says_who_changed_what() {
     let cli = Cli::with_token(&app.base, app.sign_up("ada").await.token());
     cli.expect(0, &["app", "create", "demo"]).await;
     let listed = cli.expect(0, &["app", "activity", "--app", "demo"]).await;
-    assert!(listed.out.contains("ada@example.com\tapp.create"), "{}", listed.out);
+    assert!(listed.out.contains("ada@example.com\tapp.create\tdemo\t"), "{}", listed.out);
+
+    app.sign_up("bob").await;
+    cli.write("bundle.jsbundle", "x");
+    for command in [
+        "release create bundle.jsbundle -a demo -d Staging -t 1.0.0",
+        "release promote -a demo -d Staging --to Production --rollout 20",
+        "rollout set 100 -a demo -d Production",
+        "release edit v1 --mandatory -a demo -d Production",
+        "collaborator add bob@example.com --role Viewer -a demo",
+        "collaborator edit bob@example.com --role Developer -a demo",
+        "deployment rename Staging Beta -a demo",
+        "app rename demo example",
+    ] {
+        cli.expect(0, &command.split(' ').collect::<Vec<_>>()).await;
+    }
+    let listed = cli.expect(0, &["app", "activity", "--app", "example"]).await.out;
+    let about: Vec<Vec<&str>> = listed.lines().map(|line| line.split('\t').skip(2).take(2).collect()).collect();
+    assert_eq!(
+        about,
+        [
+            ["app.rename", "demo, now example"],
+            ["deployment.rename", "Staging, now Beta"],
+            ["collaborator.update", "bob@example.com, Developer, before Viewer"],
+            ["collaborator.add", "bob@example.com, Viewer"],
+            ["release.update", "v1 of Production: mandatory"],
+            ["release.update", "v1 of Production: rollout 100%"],
+            ["release.promote", "v1 of Production, from v1 of Staging"],
+            ["release.upload", "v1 of Staging, for 1.0.0"],
+            ["app.create", "demo"],
+        ]
+    );
+    cli.expect(0, &["app", "rename", "example", "demo"]).await;
     assert!(cli.json(&["app", "activity", "--app", "demo"]).await["events"].as_array().is_some_and(|events| !events.is_empty()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_collaborator_has_to_accept_and_the_owner_is_told_how() {
+    let app = TestApp::spawn().await;
+    let cli = Cli::with_token(&app.base, app.sign_up("ada").await.token());
+    let bob = Cli::with_token(&app.base, app.sign_up("bob").await.token());
+    cli.expect(0, &["app", "create", "demo"]).await;
+    let added = cli.expect(0, &["collaborator", "add", "bob@example.com", "-a", "demo"]).await;
+    let command = "updraft collaborator accept ada@example.com:demo";
+    assert!(added.err.contains("They see it as ada@example.com:demo until they accept it") && added.err.contains(command), "{}", added.err);
+    let seen = async || bob.json(&["app", "list"]).await["apps"][0]["name"].take();
+    assert_eq!(seen().await, "ada@example.com:demo");
+    bob.expect(0, &["collaborator", "accept", "ada@example.com:demo"]).await;
+    assert_eq!(seen().await, "demo");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_app_is_also_taken_as_an_option() {
+    let app = TestApp::spawn().await;
+    let cli = Cli::with_token(&app.base, app.sign_up("ada").await.token()).with("UPDRAFT_APP", "demo");
+    cli.expect(0, &["app", "create", "demo"]).await;
+    cli.expect(0, &["app", "create", "other"]).await;
+    assert_eq!(cli.json(&["app", "show", "-a", "other"]).await["app"]["name"], "other");
+    cli.expect(0, &["app", "rename", "-a", "other", "another"]).await;
+    let (what, _) = cli.run(&["app", "rename", "-a", "demo", "another", "third"]).await.error(2);
+    assert!(what.contains("named twice"), "{what}");
+    // A variable is not enough to delete something.
+    cli.run(&["app", "delete", "--yes"]).await.error(2);
+    cli.expect(0, &["app", "delete", "-a", "another", "--yes"]).await;
+    let cli = cli.with("UPDRAFT_DEPLOYMENT", "Production");
+    assert_eq!(cli.json(&["deployment", "show", "-d", "Staging"]).await["deployment"]["name"], "Staging");
+    assert_eq!(cli.json(&["deployment", "show"]).await["deployment"]["name"], "Production");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde_json::json;
 use tests::{Cli, TestApp};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 /// A scripted answer: status, headers and body.
@@ -64,6 +65,36 @@ async fn a_server_that_cannot_be_reached_is_exit_code_6() {
     let (what, next) = Cli::with_token("http://127.0.0.1:9", "svc_ak_x").run(&["app", "list"]).await.error(6);
     assert!(what.starts_with("cannot connect to http://127.0.0.1:9"), "{what}");
     assert!(next.contains("updraft doctor"), "{next}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_accepts_and_does_not_answer_is_given_up() {
+    let silent = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let base = format!("http://{}", silent.local_addr().unwrap());
+    let cli = Cli::with_token(&base, "svc_ak_x").with("UPDRAFT_TIMEOUT", "1");
+    let (what, next) = cli.run(&["app", "list"]).await.error(6);
+    assert_eq!(what, format!("{base} did not answer within 1 s"));
+    assert!(next.contains("updraft doctor") && next.contains("UPDRAFT_TIMEOUT"), "{next}");
+    // A change can have been done.
+    let (_, next) = cli.run(&["app", "create", "demo"]).await.error(6);
+    assert!(next.contains("look before you run the command again"), "{next}");
+    let (what, _) = cli.with("UPDRAFT_TIMEOUT", "soon").run(&["app", "list"]).await.error(2);
+    assert!(what.contains("UPDRAFT_TIMEOUT"), "{what}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_stops_in_the_middle_is_given_up() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let served = tokio::spawn(async move {
+        let (mut connection, _) = listener.accept().await.unwrap();
+        assert_ne!(connection.read(&mut [0; 4096]).await.unwrap(), 0);
+        connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{").await.unwrap();
+        connection
+    });
+    let (what, _) = Cli::with_token(&base, "svc_ak_x").with("UPDRAFT_TIMEOUT", "1").run(&["app", "list"]).await.error(6);
+    assert!(what.contains("did not answer"), "{what}");
+    served.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -42,10 +42,34 @@ async fn the_version_is_printed() {
 
 #[tokio::test]
 async fn a_wrong_command_line_is_a_usage_error() {
-    for words in [&["frobnicate"][..], &["app"], &["app", "create"], &["app", "list", "--frobnicate"], &["app", "list", "--output", "xml"]]
-    {
-        let ended = Cli::new().expect(2, words).await;
+    // What the options are is in the variables: they are not what is missing.
+    let cli = Cli::new().with("UPDRAFT_APP", "demo").with("UPDRAFT_DEPLOYMENT", "Production");
+    for (words, what, next) in [
+        (&["frobnicate"][..], "unrecognized subcommand 'frobnicate'", "Write `updraft [OPTIONS] <COMMAND>`; `updraft --help` explains it."),
+        (&["relaese"], "unrecognized subcommand 'relaese'", "Did you mean release? "),
+        (&["app", "create"], "the following required arguments were not provided: <NAME>", "Write `updraft app create [OPTIONS] <NAME>`; "),
+        (&["app", "list", "--frobnicate"], "unexpected argument '--frobnicate' found", "Write `updraft app list [OPTIONS]`; "),
+        (&["app", "list", "--outptu", "json"], "unexpected argument '--outptu' found", "Did you mean --output? "),
+        (
+            &["app", "list", "-o", "xml"],
+            "invalid value 'xml' for '--output <FORMAT>' [possible values: table, json]",
+            "`updraft app list --help`",
+        ),
+        (
+            &["release", "promote"],
+            "the following required arguments were not provided: --to <DEPLOYMENT>",
+            "`updraft release promote [OPTIONS]",
+        ),
+        (&["app", "list", "-d", "x"], "unexpected argument '-d' found", "Write `updraft app list [OPTIONS]`; "),
+    ] {
+        let ended = cli.run(words).await;
         assert_eq!(ended.out, "", "{words:?}");
-        assert!(!ended.err.is_empty(), "{words:?}");
+        let (said, advice) = ended.error(2);
+        assert_eq!(said, what, "{words:?}");
+        assert!(advice.contains(next) && !advice.contains("--app"), "{words:?}: {advice}");
+        assert_eq!(ended.err.lines().count(), 2, "{}", ended.err);
     }
+    // A noun without a verb lists its verbs.
+    let ended = cli.expect(2, &["app"]).await;
+    assert!(ended.err.contains("Commands:"), "{}", ended.err);
 }

@@ -179,8 +179,23 @@ async fn what_is_missing_is_created_only_on_request() {
     let (what, next) = place.cli.run(&other(&[])).await.error(4);
     assert_eq!(what, "app other was not found");
     assert!(next.contains("--create"), "{next}");
-    let (_, next) = place.cli.run(&other(&["--create", "--dry-run"])).await.error(4);
-    assert!(next.contains("--dry-run creates nothing"), "{next}");
+    let (_, next) = place.cli.run(&other(&["--dry-run"])).await.error(4);
+    assert!(next.contains("Or add --create to see what it would create."), "{next}");
+    let dry = place.cli.json(&other(&["--create", "--dry-run"])).await;
+    assert_eq!((&dry["wouldCreate"], &dry["made"]), (&json!(["the app other", "the deployment Canary"]), &json!(false)));
+    let printed = place.cli.expect(0, &other(&["--create", "--dry-run"])).await;
+    assert!(
+        printed.err.contains("Would create the app other.") && printed.err.contains("Would create the deployment Canary."),
+        "{}",
+        printed.err
+    );
+    let in_app = ["init", "--app", "demo", "--deployment", "Canary", "--create", "--dry-run"];
+    assert_eq!(place.cli.json(&in_app).await["wouldCreate"], json!(["the deployment Canary"]));
+    // A new app has this one.
+    let with_app = ["init", "--app", "other", "--deployment", "Staging", "--create", "--dry-run"];
+    assert_eq!(place.cli.json(&with_app).await["wouldCreate"], json!(["the app other"]));
+    assert!(!place.cli.project().join("updraft.toml").exists());
+    place.ada.get("/v1/apps/demo/deployments/Canary").await.refused(404);
     place.ada.get("/v1/apps/other").await.refused(404);
 
     let made = place.cli.json(&other(&["--create"])).await;
@@ -192,6 +207,92 @@ async fn what_is_missing_is_created_only_on_request() {
     let printed = place.cli.expect(0, &["init", "--yes"]).await;
     assert!(printed.err.contains("only updraft.toml"), "{}", printed.err);
     assert!(place.read("updraft.toml").contains("app = \"other\""));
+}
+
+/// The checks of `updraft doctor` with this name.
+async fn checks(cli: &Cli, code: i32, name: &str) -> Vec<Value> {
+    let printed: Value = serde_json::from_str(&cli.expect(code, &["doctor", "--output", "json"]).await.out).unwrap();
+    let checks = printed["checks"].as_array().unwrap();
+    checks.iter().filter(|check| check["check"] == name).cloned().collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_checks_what_init_writes() {
+    let place = Place::new().await;
+    place.cli.write("config.xml", "<widget id=\"x\">\n</widget>\n");
+    place.cli.write("updraft.toml", format!("server = \"{}\"\napp = \"demo\"\ndeployment = \"Production\"\n", place.app.base));
+    let found = checks(&place.cli, 1, "sdk").await;
+    assert_eq!(found[0]["status"], "failed");
+    let text = found[0]["text"].as_str().unwrap();
+    assert!(
+        text.contains("config.xml lacks the server address") && text.contains("lacks the deployment key of Production of demo"),
+        "{text}"
+    );
+    assert!(found[0]["next"].as_str().unwrap().contains("updraft init"), "{found:?}");
+
+    place.cli.expect(0, INIT).await;
+    assert_eq!(checks(&place.cli, 0, "sdk").await[0]["status"], "ok");
+    // From a folder below as well.
+    let right = place.read("config.xml");
+    for (part, other, said) in [
+        (place.key.as_str(), "another-key-than-that", "another deployment key than that of Production of demo"),
+        (place.app.base.as_str(), "https://old.example", "another server address than"),
+    ] {
+        place.cli.write("config.xml", right.replace(part, other));
+        let found = checks(&place.cli, 0, "sdk").await;
+        assert_eq!(found[0]["status"], "warning");
+        let text = found[0]["text"].as_str().unwrap();
+        assert!(text.contains(said) && !text.contains(", and"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_checks_files_that_init_cannot_write() {
+    let place = Place::new().await;
+    place.cli.write("package.json", package("@capacitor/core"));
+    place.cli.write("updraft.toml", "app = \"demo\"\ndeployment = \"Production\"\n");
+    place.cli.write("capacitor.config.ts", "export default {};");
+    let found = checks(&place.cli, 1, "sdk").await;
+    assert!(found[0]["next"].as_str().unwrap().contains("it is a program"), "{found:?}");
+    place.cli.write("capacitor.config.ts", format!("export default {{ server: '{}/', key: '{}' }};", place.app.base, place.key));
+    assert_eq!(checks(&place.cli, 0, "sdk").await[0]["status"], "ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn variables_that_contradict_the_project_file_are_said_to() {
+    let place = Place::new().await;
+    place.ada.create_app("other").await;
+    place.cli.expect(0, INIT).await;
+    let cli = Cli::with_token(&format!("{}/", place.app.base), place.ada.token()).with("UPDRAFT_APP", "other");
+    cli.write("updraft.toml", place.read("updraft.toml"));
+    let found = checks(&cli, 0, "environment").await;
+    assert_eq!(found.len(), 1, "the URL with a slash is the same: {found:?}");
+    assert_eq!(found[0]["text"], "UPDRAFT_APP is other, and updraft.toml has app = demo: commands here use other");
+    let printed = cli.expect(0, &["init", "--yes"]).await;
+    assert!(printed.err.contains("UPDRAFT_APP is other, and updraft.toml has app = demo: updraft.toml gets other."), "{}", printed.err);
+    cli.write("updraft.toml", place.read("updraft.toml"));
+    let printed = cli.expect(0, &["init", "--app", "demo", "--yes"]).await;
+    assert!(printed.err.contains("other commands in this shell use other: unset UPDRAFT_APP"), "{}", printed.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_info_plist_that_does_not_say_whose_it_is() {
+    let place = Place::new().await;
+    place.cli.write("package.json", package("react-native"));
+    let silent = "<plist version=\"1.0\">\n<dict>\n\t<key>UIAppFonts</key>\n\t<array/>\n</dict>\n</plist>\n";
+    let extension = silent.replace("UIAppFonts", "NSExtension");
+    place.cli.write("ios/Demo/Info.plist", silent);
+    place.cli.write("ios/Widget/Info.plist", &extension);
+    place.cli.expect(0, INIT).await;
+    assert!(place.read("ios/Demo/Info.plist").contains(&place.key));
+    assert_eq!(place.read("ios/Widget/Info.plist"), extension);
+    // Two of them: one has to be chosen by hand.
+    place.cli.write("ios/Demo/Info.plist", silent);
+    place.cli.write("ios/Other/Info.plist", silent);
+    let made = place.cli.json(INIT).await;
+    let text = made["byHand"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("several files can be the Info.plist of your app: ios/Demo/Info.plist, ios/Other/Info.plist."), "{text}");
+    assert!(text.contains(&format!("CodePushDeploymentKey = {}", place.key)), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

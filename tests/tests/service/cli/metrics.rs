@@ -14,6 +14,12 @@ async fn counts_are_printed_for_spreadsheets() {
     cli.expect(0, &["release", "create", "bundle.js", "--target-version", "*"]).await;
     let header = "release,active,downloaded,installed,failed\r\n";
     assert_eq!(cli.expect(0, &["metrics", "--csv"]).await.out, header);
+    for (arguments, said) in [(&["metrics"][..], "No device has reported yet."), (&["metrics", "--days", "7"], "There is no history yet.")]
+    {
+        let printed = cli.expect(0, arguments).await;
+        assert!(printed.out.is_empty() && printed.err.contains(said), "{}", printed.err);
+        assert_eq!(cli.expect(0, &[arguments, &["--quiet"]].concat()).await.err, "");
+    }
 
     let report = |device: &str, rest: serde_json::Value| {
         let mut report = json!({ "deployment_key": key, "app_version": "2,3", "client_unique_id": device });

@@ -4,6 +4,7 @@
 
 mod api;
 mod apps;
+mod columns;
 mod failures;
 mod help;
 mod init;

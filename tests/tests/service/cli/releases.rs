@@ -35,7 +35,8 @@ impl Place {
     /// Releases a folder with this script.
     async fn release(&self, script: &str, options: &[&str]) -> Value {
         self.cli.write("CodePush/main.jsbundle", script);
-        let arguments = [&["release", "create", "CodePush", "--target-version", "^1.0.0"], options].concat();
+        let range: &[&str] = if options.contains(&"-t") { &[] } else { &["-t", "^1.0.0"] };
+        let arguments = [&["release", "create", "CodePush"], range, options].concat();
         self.cli.json(&arguments).await["package"].take()
     }
 
@@ -95,7 +96,7 @@ async fn an_archive_is_uploaded_as_it_is() {
     let url = released["package"]["blobUrl"].as_str().unwrap().strip_prefix(&place.app.base).unwrap().to_owned();
     assert_eq!(place.ada.get(&url).await.body, bundle.0);
     place.cli.write("broken.zip", &bundle.0[..bundle.0.len() - 10]);
-    place.cli.run(&["release", "create", "broken.zip", "-t", "1.0.0"]).await.error(1);
+    place.cli.run(&["release", "create", "broken.zip", "-t", "1.0.0"]).await.error(2);
     assert_eq!(place.labels().await, ["v1"]);
 }
 
@@ -107,7 +108,53 @@ async fn a_dry_run_sends_nothing() {
     let shown = place.cli.json(&["release", "create", "CodePush", "-t", "^1.0.0", "--dry-run"]).await;
     assert_eq!(shown["packageHash"], "e969abcffffbdb76a4136e96f7eec3d7051ee65f86d8d762bfb6caf044247cd5");
     assert_eq!(shown["files"].as_array().unwrap().len(), 2);
+    // What the release itself would stumble on.
+    let (what, _) = place.cli.run(&["release", "create", "CodePush", "-t", "^1.0.0", "-d", "Nope", "--dry-run"]).await.error(4);
+    assert_eq!(what, "app demo has no deployment Nope");
     assert!(place.labels().await.is_empty());
+    // Without a deployment, it is about the package only, and needs no server.
+    let printed = Cli::new().with("HOME", &place.cli.home().display().to_string());
+    printed.write("CodePush/main.jsbundle", "x");
+    let printed = printed.expect(0, &["release", "create", "CodePush", "-t", "^1.0.0", "--dry-run"]).await;
+    assert!(printed.err.contains("only the package is checked"), "{}", printed.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_without_a_bundle_is_warned_about() {
+    let place = Place::new().await;
+    place.cli.write("sources/index.ts", "x");
+    for dry_run in [&["--dry-run"][..], &[]] {
+        let released = place.cli.expect(0, &[&["release", "create", "sources", "-t", "1.0.0"], dry_run].concat()).await;
+        assert!(released.err.contains("warning: sources has no JavaScript bundle"), "{}", released.err);
+    }
+    for (folder, bundle) in [("rn", "index.android.bundle"), ("ios", "main.jsbundle"), ("www", "index.html")] {
+        place.cli.write(&format!("{folder}/{bundle}"), folder);
+        let released = place.cli.expect(0, &["release", "create", folder, "-t", "1.0.0"]).await;
+        assert!(!released.err.contains("warning:"), "{}", released.err);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollback_names_its_release_and_says_which_fit() {
+    let place = Place::new().await;
+    place.release("one", &[]).await;
+    place.release("two", &["-t", "^2.0.0"]).await;
+    // Without a terminal the question cannot be asked: v2 has no release before it that fits.
+    let (what, next) = place.cli.run(&["release", "rollback"]).await.error(5);
+    assert_eq!(what, "v1 targets other app versions than the newest release, v2");
+    assert!(
+        next.starts_with("No earlier release has the target version ^2.0.0. To take v2 back: `updraft release disable v2 -a"),
+        "{next}"
+    );
+    let (what, next) = place.cli.run(&["release", "rollback", "--yes"]).await.error(5);
+    assert!(!what.contains("appVersion") && what.contains("target version"), "{what}");
+    assert!(next.contains("updraft release disable v2"), "{next}");
+    place.release("three", &["-t", "^1.0.0"]).await;
+    let (_, next) = place.cli.run(&["release", "rollback", "--yes"]).await.error(5);
+    assert!(next.starts_with("v1 has the same target version: `updraft release rollback --to v1 -a"), "{next}");
+    place.release("four", &["-t", "^1.0.0"]).await;
+    let (what, next) = place.cli.run(&["release", "rollback"]).await.error(2);
+    assert!(what.contains("the contents of v3") && next.contains("--yes"), "{what}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -209,7 +256,8 @@ async fn an_unfinished_rollout_says_which_command_finishes_it() {
     let (_, next) = place.cli.run(&["release", "create", "CodePush", "-t", "^1.0.0"]).await.error(5);
     assert!(next.contains("updraft rollout set 100"), "{next}");
     assert_eq!(place.cli.json(&["rollout", "set", "50"]).await["package"]["rollout"], 50);
-    place.cli.run(&["rollout", "set", "20"]).await.error(5);
+    let (what, _) = place.cli.run(&["rollout", "set", "20"]).await.error(5);
+    assert_eq!(what, "the rollout must not be lower than 50, its current value");
     place.cli.expect(0, &["rollout", "set", "100"]).await;
     place.cli.expect(0, &["release", "create", "CodePush", "-t", "^1.0.0"]).await;
     let (what, _) = place.cli.run(&["release", "create", "CodePush", "-t", "^1.0.0"]).await.error(5);
@@ -234,7 +282,7 @@ async fn releases_are_edited_disabled_and_listed() {
     let labels: Vec<&str> = listed.out.lines().map(|line| line.split('\t').next().unwrap()).collect();
     assert_eq!(labels, ["v2", "v1"]);
     let (what, next) = place.cli.run(&["release", "show", "v9"]).await.error(4);
-    assert!(what.contains("v9") || what.contains("release"), "{what}");
+    assert_eq!(what, "Production of demo has no release v9");
     assert!(next.contains("updraft release list"), "{next}");
 }
 

@@ -59,7 +59,10 @@ async fn a_token_is_verified_before_it_is_stored_and_only_its_owner_can_read_it(
     assert!(!file.exists());
     cli.run_with(&["login", "--server", &app.base, "--token", "-"], ada.token().as_bytes()).await.assert(0);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(cli.json(&["whoami"]).await["account"]["email"], "ada@example.com");
+    let whoami = cli.json(&["whoami"]).await;
+    assert_eq!(whoami["account"]["email"], "ada@example.com");
+    assert_eq!(whoami["server"]["url"], app.base);
+    assert_eq!(whoami["credential"], json!({ "kind": "access_key", "source": "updraft login", "expires": null }));
     let shown = cli.expect(0, &["whoami", "--verbose"]).await;
     assert!(!format!("{}{}", shown.out, shown.err).contains(ada.token()));
     cli.expect(0, &["logout"]).await;
@@ -144,7 +147,9 @@ async fn doctor_says_what_is_wrong() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let good = Cli::with_token(&app.base, ada.token());
-    let checks = good.json(&["doctor"]).await;
+    let printed = good.json(&["doctor"]).await;
+    assert_eq!(printed["isOk"], true);
+    let checks = &printed["checks"];
     assert!(checks.as_array().unwrap().iter().all(|check| check["status"] != "failed"), "{checks}");
     let bad = Cli::with_token(&app.base, "svc_ak_wrong").expect(3, &["doctor"]).await;
     assert!(bad.out.contains("credential") || bad.err.contains("credential"), "{}{}", bad.out, bad.err);

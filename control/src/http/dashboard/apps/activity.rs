@@ -42,7 +42,7 @@ struct Activity<'p> {
 }
 
 impl Item {
-    fn of(frame: &Frame, ResolvedRow { event, email }: ResolvedRow) -> Result<Self> {
+    fn of(frame: &Frame, ResolvedRow { event, email, .. }: ResolvedRow) -> Result<Self> {
         let details: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&event.details).map_err(Error::internal)?;
         let text = |value: serde_json::Value| match value {
             serde_json::Value::String(text) => text,

@@ -13,7 +13,7 @@ mod new_deployment;
 mod once;
 mod place;
 mod promote;
-mod release;
+pub(super) mod release;
 mod rollback;
 mod settings;
 

@@ -107,7 +107,7 @@ struct ReleasePage<'p> {
 }
 
 /// A size for people.
-pub(super) fn size(bytes: i64) -> String {
+pub(in crate::http::dashboard) fn size(bytes: i64) -> String {
     const UNITS: [&str; 3] = ["KB", "MB", "GB"];
     if bytes < 1_000 {
         return format!("{bytes} bytes");

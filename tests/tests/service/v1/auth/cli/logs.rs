@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
-use tests::Client;
 use tests::database::TestDatabase;
 use tests::output::Output;
 use tests::people::{PASSWORD, login};
 use tests::wait::until;
+use tests::{Client, Db};
 use xtask::leash::{self, Leashed, StopBy};
 
 use super::participants::{
@@ -38,7 +38,12 @@ fn configure(command: &mut Command, folder: &TempDir, database: &TestDatabase, f
     command.envs(database.url().map(|url| ("UPDRAFT_DATABASE_URL", url)));
 }
 
-fn create_account(folder: &TempDir, database: &TestDatabase) {
+async fn create_account(folder: &TempDir, database: &TestDatabase) {
+    if database.url().is_none() {
+        let data = folder.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        Db::open(&format!("sqlite://{}", data.join("updraft.db").display())).await.unwrap().close().await;
+    }
     let mut command = Command::new(program());
     configure(&mut command, folder, database, "text");
     command.args(["account", "create", "--email", EMAIL, "--password-stdin"]);
@@ -107,7 +112,7 @@ async fn act(base: &str) -> Vec<String> {
 async fn state_verifier_and_code_are_not_logged() {
     for format in ["text", "json"] {
         let (folder, database) = (TempDir::new().unwrap(), TestDatabase::create().await);
-        create_account(&folder, &database);
+        create_account(&folder, &database).await;
         let mut command = leash::command(program(), StopBy::Terminate);
         configure(&mut command, &folder, &database, format);
         command.arg("serve");

@@ -1,0 +1,66 @@
+//! What the SDK's configuration of a project lacks, for `updraft doctor`: what `updraft init` would change.
+
+use std::path::Path;
+
+use super::detect;
+use super::plan::{Plan, Sdk};
+
+/// A file that is to have the server and the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::commands) struct FileState {
+    /// The file, relative to the project.
+    pub(in crate::commands) path: String,
+    /// The server's address.
+    pub(in crate::commands) server: Setting,
+    /// The deployment key.
+    pub(in crate::commands) key: Setting,
+    /// Why `updraft init` cannot write it, if it cannot.
+    pub(in crate::commands) by_hand: Option<String>,
+}
+
+/// A setting in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::commands) enum Setting {
+    /// It is as it should be.
+    Right,
+    /// It has another value.
+    Other,
+    /// It is not there.
+    Missing,
+}
+
+/// The names that the SDKs give the server's address and the key, in lowercase.
+const SERVER_NAMES: [&str; 2] = ["codepushserverurl", "server_url"];
+const KEY_NAMES: [&str; 2] = ["codepushdeploymentkey", "_deploy_key"];
+
+/// The files of the project in a folder that are to have the server and the key; `None` if there is no project.
+pub(in crate::commands) fn of(folder: &Path, server: &str, key: &str) -> Option<Vec<FileState>> {
+    let mut plan = Plan::new(folder.to_owned());
+    let kind = detect::kind(&plan)?;
+    let sdk = Sdk { url: format!("{server}/"), key: key.to_owned() };
+    kind.plan(&mut plan, &sdk);
+    let mut files = Vec::new();
+    for path in &plan.unchanged {
+        files.push(FileState { path: path.clone(), server: Setting::Right, key: Setting::Right, by_hand: None });
+    }
+    for change in &plan.changes {
+        let (before, after) = change.texts();
+        let is_added = |value: &str| after.matches(value).count() > before.matches(value).count();
+        let setting = |is_added: bool, names: &[&str]| if is_added { absent(&before, names) } else { Setting::Right };
+        let server = setting(is_added(&sdk.url) || is_added(&sdk.url.replace('&', "&amp;")), &SERVER_NAMES);
+        files.push(FileState { path: change.path.clone(), server, key: setting(is_added(key), &KEY_NAMES), by_hand: None });
+    }
+    for (path, why) in &plan.by_hand {
+        let text = plan.read(path).unwrap_or_default();
+        let setting = |value: &str, names: &[&str]| if text.contains(value) { Setting::Right } else { absent(&text, names) };
+        let (server, key) = (setting(server, &SERVER_NAMES), setting(key, &KEY_NAMES));
+        files.push(FileState { path: path.clone(), server, key, by_hand: Some(why.clone()) });
+    }
+    Some(files)
+}
+
+/// How the right value is absent: another one is there, or none.
+fn absent(text: &str, names: &[&str]) -> Setting {
+    let text = text.to_lowercase();
+    if names.iter().any(|name| text.contains(name)) { Setting::Other } else { Setting::Missing }
+}

@@ -1,0 +1,57 @@
+//! What Ctrl-C leaves behind: a command's steps say what is done by then, and how to go on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::error::{Error, Kind};
+
+/// What to say now: what is done and what to do next. Nothing outside of steps, which change nothing.
+static NOW: Mutex<Option<(String, String)>> = Mutex::new(None);
+/// Whether it is said. Ctrl-C at a question comes both as a signal and as a key.
+static IS_SAID: AtomicBool = AtomicBool::new(false);
+
+/// A step of a command. It ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// A step within another one has nothing to say: the outer one knows more.
+    is_inner: bool,
+}
+
+/// Begins a step. `what` completes "interrupted: …".
+pub(crate) fn step(what: impl Into<String>, next: impl Into<String>) -> Step {
+    let mut now = NOW.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_inner = now.is_some();
+    if !is_inner {
+        *now = Some((what.into(), next.into()));
+    }
+    Step { is_inner }
+}
+
+impl Step {
+    /// Says something else from now on.
+    pub(crate) fn now(&self, what: impl Into<String>, next: impl Into<String>) {
+        if !self.is_inner {
+            *NOW.lock().unwrap_or_else(PoisonError::into_inner) = Some((what.into(), next.into()));
+        }
+    }
+}
+
+impl Drop for Step {
+    fn drop(&mut self) {
+        if !self.is_inner {
+            *NOW.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+}
+
+/// Says what Ctrl-C left behind, once. Another thread that would say it waits until it is said.
+pub(crate) fn report() {
+    let now = NOW.lock().unwrap_or_else(PoisonError::into_inner);
+    if IS_SAID.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    super::terminal::restore();
+    if let Some((what, next)) = now.as_ref() {
+        Error::new(Kind::Interrupted, format!("interrupted: {what}"), next).print();
+    }
+}
