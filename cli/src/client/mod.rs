@@ -78,7 +78,7 @@ impl Client {
     }
 
     /// The same client without messages: for a command that draws on the whole terminal.
-    pub(crate) fn silent(self) -> Self {
+    pub(crate) fn without_messages(self) -> Self {
         Self { is_quiet: true, ..self }
     }
 

@@ -28,11 +28,11 @@ pub(super) fn about(event: &AuditEvent, people: &BTreeMap<String, String>) -> St
             };
             format!("{label} of {deployment}{origin}{}", changes(event.details.get("changes").and_then(Value::as_object)))
         }
-        ("deployment", _, _, Some(name)) | ("deployment", _, Some(name), None) | ("app", _, _, Some(name)) => {
+        ("deployment" | "app", _, _, Some(name)) | ("deployment", _, Some(name), None) => {
             let before = detail("before").map(|before| format!("{before}, now ")).unwrap_or_default();
             format!("{before}{name}")
         }
-        ("app", ..) => detail("to").map(|to| format!("the app, to {}", person(to))).unwrap_or_else(|| "the app".to_owned()),
+        ("app", ..) => detail("to").map_or_else(|| "the app".to_owned(), |to| format!("the app, to {}", person(to))),
         ("account", ..) => {
             let role = detail("permission").map(|role| format!(", {role}")).unwrap_or_default();
             let before = detail("before").map(|before| format!(", before {before}")).unwrap_or_default();
@@ -43,8 +43,8 @@ pub(super) fn about(event: &AuditEvent, people: &BTreeMap<String, String>) -> St
 }
 
 /// The changed settings of a release, with their new values.
-fn changes(changes: Option<&Map<String, Value>>) -> String {
-    let changed = changes.into_iter().flatten().map(|(name, value)| match (name.as_str(), value) {
+fn changes(settings: Option<&Map<String, Value>>) -> String {
+    let texts = settings.into_iter().flatten().map(|(name, value)| match (name.as_str(), value) {
         ("appVersion", Value::String(range)) => format!("target version {range}"),
         ("description", _) => "description".to_owned(),
         ("isDisabled", Value::Bool(is_disabled)) => if *is_disabled { "disabled" } else { "enabled" }.to_owned(),
@@ -54,6 +54,6 @@ fn changes(changes: Option<&Map<String, Value>>) -> String {
         ("rollout", percent) => format!("rollout {percent}%"),
         (name, _) => name.to_owned(),
     });
-    let changed: Vec<String> = changed.collect();
-    if changed.is_empty() { String::new() } else { format!(": {}", changed.join(", ")) }
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() { String::new() } else { format!(": {}", texts.join(", ")) }
 }

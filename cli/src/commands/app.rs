@@ -50,7 +50,7 @@ pub(crate) enum AppCommand {
         option: NamedByOption,
     },
     /// Delete an app with its deployments, releases and metrics.
-    #[command(visible_alias = "rm")]
+    #[command(visible_alias = "rm", override_usage = "updraft app delete [OPTIONS] <APP>")]
     Delete {
         /// The app.
         #[arg(required_unless_present = "app-option")]

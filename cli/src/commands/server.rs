@@ -119,7 +119,7 @@ async fn remove(context: &Context, given: &str) -> Result<()> {
     match left.as_slice() {
         [only] if was_default => context.note(&format!("Commands use {only} now, the only server that is left.")),
         [_, _, ..] if was_default => {
-            context.note("Choose the server that commands use: `updraft server use NAME`. `updraft server list` shows them.")
+            context.note("Choose the server that commands use: `updraft server use NAME`. `updraft server list` shows them.");
         }
         _ => {}
     }

@@ -19,7 +19,7 @@ use super::service::{Connections, Database, Log, Service};
 const PREFIX: &str = "UPDRAFT_";
 
 /// Variables of the CLI and of the repository's own commands. They may be set where this program runs.
-const TOOL_VARIABLES: [&str; 11] = [
+const TOOL_VARIABLES: [&str; 12] = [
     "UPDRAFT_APP",
     "UPDRAFT_BROWSER",
     "UPDRAFT_CACHE",
@@ -29,6 +29,7 @@ const TOOL_VARIABLES: [&str; 11] = [
     "UPDRAFT_DEPLOYMENT",
     "UPDRAFT_INSECURE",
     "UPDRAFT_REQUIRE_POSTGRES",
+    "UPDRAFT_TIMEOUT",
     "UPDRAFT_TOKEN",
     "UPDRAFT_URL",
 ];

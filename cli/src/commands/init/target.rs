@@ -80,14 +80,12 @@ pub(super) async fn choose(context: &Context, choice: Choice<'_>) -> Result<Targ
         }
         return Ok(Target { server, app, deployment, key: NEW_KEY.to_owned(), creations });
     };
-    match deployment(context, &client, &app, choice).await? {
-        Some(Deployment { name, key, .. }) => Ok(Target { server, app, deployment: name, key, creations: Vec::new() }),
-        None => {
-            let deployment = choice.deployment.unwrap_or_default().to_owned();
-            let creations = vec![format!("the deployment {deployment}")];
-            Ok(Target { server, app, deployment, key: NEW_KEY.to_owned(), creations })
-        }
+    if let Some(Deployment { name, key, .. }) = deployment(context, &client, &app, choice).await? {
+        return Ok(Target { server, app, deployment: name, key, creations: Vec::new() });
     }
+    let deployment = choice.deployment.unwrap_or_default().to_owned();
+    let creations = vec![format!("the deployment {deployment}")];
+    Ok(Target { server, app, deployment, key: NEW_KEY.to_owned(), creations })
 }
 
 fn deployment_missing() -> Error {

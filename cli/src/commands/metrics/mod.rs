@@ -68,7 +68,7 @@ impl MetricsCommand {
             app: context.app(self.target.app.app.as_deref())?,
             deployment: context.deployment(self.target.deployment.as_deref())?,
             // A message would disturb what is drawn.
-            client: if self.watch { context.client()?.silent() } else { context.client()? },
+            client: if self.watch { context.client()?.without_messages() } else { context.client()? },
         };
         match self.days {
             _ if self.watch => watch::run(&source, std::time::Duration::from_secs(self.interval.into())).await,

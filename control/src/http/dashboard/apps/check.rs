@@ -75,7 +75,7 @@ pub(super) async fn show(
             let gets = match decision.outcome {
                 Outcome::Update { release, is_mandatory: true, .. } => format!("{}, mandatory", release.label),
                 Outcome::Update { release, .. } => release.label.to_string(),
-                _ => "No update".to_owned(),
+                Outcome::NoUpdate { .. } => "No update".to_owned(),
             };
             answer = Some(Answer { gets, why: text, bucket, considered });
         }
