@@ -282,7 +282,8 @@ proptest! {
         let size = Size::of(outlines.iter().copied());
         let written = publish(&history).len() as u64;
         prop_assert!(written <= size.bytes, "{} bytes, counted as {}", written, size.bytes);
-        prop_assert!(size.bytes <= written + 200 + 100 * history.len() as u64, "{} bytes, counted as {}", written, size.bytes);
+        // The estimate counts every flag, and the hash of a bundle that is its own package, which are both left out where they say nothing.
+        prop_assert!(size.bytes <= written + 200 + 150 * history.len() as u64, "{} bytes, counted as {}", written, size.bytes);
         let snapshot = published(&history);
         for (read, is_offered) in snapshot.releases().iter().zip(offered(&outlines)) {
             prop_assert!(is_offered || read.description().is_none());
