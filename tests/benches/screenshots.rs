@@ -14,7 +14,7 @@ use tests::{InputMethod, TestApp, Visit};
 use xtask::paths;
 
 /// The pages with screenshots, by their names in the tour.
-const PAGES: [&str; 28] = [
+const PAGES: [&str; 34] = [
     "sign-in",
     "sign-up",
     "sign-up-refused",
@@ -27,12 +27,18 @@ const PAGES: [&str; 28] = [
     "release-edit",
     "rollback",
     "promote",
+    "upload",
+    "release-contents",
     "check",
     "deployment-settings",
     "metrics",
     "collaborators",
+    "collaborator",
+    "app-settings",
+    "app-transfer",
     "activity",
     "account",
+    "usage",
     "security",
     "security-dialog",
     "authenticator-setup",

@@ -2,6 +2,7 @@
 //! with scripts disabled.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -219,6 +220,25 @@ impl Visit {
         }
     }
 
+    /// Chooses a file in the field with this ID. What the operating system's dialog does is left out.
+    pub async fn choose_file(&self, id: &str, path: &Path) {
+        let field = self.found(&format!("the field `{id}`"), FIND_FIELD, id).await;
+        self.act(&field, "value", json!({ "text": path })).await;
+    }
+
+    /// Chooses the radio button with this name and value, the first of its group or the only one.
+    pub async fn choose(&self, name: &str, value: &str) {
+        let script =
+            format!("return document.querySelector(`input[type=radio][name=\"${{CSS.escape(arguments[0])}}\"][value=\"{value}\"]`);");
+        let field = self.found(&format!("`{value}` of `{name}`"), &script, name).await;
+        if self.input_method == InputMethod::Keyboard {
+            self.tab_to(&field, value).await;
+            self.keys(&[' ']).await;
+        } else {
+            self.act(&field, "click", json!({})).await;
+        }
+    }
+
     /// Presses the button or link with this text.
     pub async fn press(&self, text: &str) {
         let button = self.found(&format!("the button or link `{text}`"), FIND_BUTTON, text).await;
@@ -228,6 +248,25 @@ impl Visit {
         } else {
             self.act(&button, "click", json!({})).await;
         }
+    }
+
+    /// Opens the menu in the header with this CSS class.
+    pub async fn open_menu(&self, class: &str) {
+        let script = "return document.querySelector(`.menu${arguments[0]} > summary`);";
+        let summary = self.found(&format!("the menu `{class}`"), script, class).await;
+        if self.input_method == InputMethod::Keyboard {
+            self.tab_to(&summary, class).await;
+            self.keys(&[ENTER]).await;
+        } else {
+            self.act(&summary, "click", json!({})).await;
+        }
+        self.until(&format!("document.querySelector('.menu{class} > .panel').checkVisibility()")).await;
+    }
+
+    /// Presses a button or link in the menu of the signed-in user.
+    pub async fn press_in_menu(&self, text: &str) {
+        self.open_menu(".who").await;
+        self.press(text).await;
     }
 
     /// Moves the focus to an element with the Tab key alone, and checks that it is visible.

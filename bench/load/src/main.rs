@@ -1,13 +1,15 @@
-//! Load tests of the control plane, run by `cargo xtask bench reports` and `cargo xtask bench checks`.
+//! Load tests of the control plane, run by `cargo xtask bench reports`, `cargo xtask bench checks` and `cargo xtask bench pages`.
 //!
-//! `checks` and `reports` are the two measurements; `quiet` adds what checks cost at low load, and the memory that closed connections leave. `connections`
-//! sends requests over many connections, `server` starts servers, `data` fills databases, `figures` formats medians. Everything stays on loopback. Start reading at `checks` or `reports`.
+//! `checks`, `reports` and `pages` are the measurements; `quiet` adds what checks cost at low load, and the memory that closed connections leave. `connections`
+//! sends requests over many connections, `server` starts servers, `data` fills databases, `figures` formats medians. Everything stays on loopback. Start reading at `checks`, `reports` or
+//! `pages`.
 
 mod checks;
 mod connections;
 mod data;
 mod figures;
 mod options;
+mod pages;
 mod quiet;
 mod reports;
 mod server;
@@ -23,9 +25,10 @@ async fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match arguments.as_slice() {
         ["checks", rest @ ..] => checks::run(rest).await,
+        ["pages", rest @ ..] => pages::run(rest).await,
         ["reports", rest @ ..] => reports::run(rest).await,
         ["empty", port] => server::serve_empty(port).await.map(|()| true),
-        _ => Err("usage: load checks|reports".into()),
+        _ => Err("usage: load checks|pages|reports".into()),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

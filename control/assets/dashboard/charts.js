@@ -67,7 +67,7 @@
       height: HEIGHT,
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
       scales: { x: { range: () => [first - room, last + room] }, y: { range: (_, low, high) => [Math.min(low ?? 0, 0), Math.max(high ?? 0, 1)] } },
-      axes: [{ ...axis, incrs: isByDay ? [1, 2, 7, 14, 30, 60, 90].map((days) => days * 86_400) : [60, 300, 600, 900], values: (_, all) => all.map((seconds) => time.format(seconds * 1000)) }, { ...axis, size: 64, values: (_, values) => values.map((value) => (Number.isInteger(value) ? number.format(value) : "")) }],
+      axes: [{ ...axis, incrs: isByDay ? [1, 2, 7, 14, 30, 60, 90].map((days) => days * 86_400) : [60, 300, 600, 900, 3_600, 10_800, 21_600, 43_200], values: (_, all) => all.map((seconds) => time.format(seconds * 1000)) }, { ...axis, size: 64, values: (_, values) => values.map((value) => (Number.isInteger(value) ? number.format(value) : "")) }],
       series: [{ label: isByDay ? "Day" : "Time", value: (_, seconds) => (seconds === null ? "–" : time.format(seconds * 1000)) }, ...order.map((index) => series[index])],
       cursor: { drag: { x: false, y: false } },
     };

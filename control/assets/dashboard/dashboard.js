@@ -83,3 +83,159 @@ document.addEventListener("click", async (event) => {
   }
   setTimeout(() => (button.textContent = button.dataset.label), 3000);
 });
+
+// A slider sets the field with the number to one of its steps, and follows it to the nearest one below.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const slider of document.querySelectorAll("[data-sets]")) {
+    const field = document.getElementById(slider.dataset.sets);
+    const steps = slider.dataset.steps.split(" ").map(Number);
+    const follow = () => {
+      slider.value = Math.max(0, steps.findLastIndex((step) => step <= Number.parseFloat(field.value)));
+      slider.setAttribute("aria-valuetext", `${field.value}%`);
+    };
+    slider.addEventListener("input", () => {
+      field.value = steps[slider.value];
+      slider.setAttribute("aria-valuetext", `${field.value}%`);
+    });
+    field.addEventListener("input", follow);
+    follow();
+  }
+});
+
+// Menus in the header close on Escape, on a click elsewhere, and when the focus leaves them.
+const closeMenus = (besides) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(besides)) {
+      menu.open = false;
+    }
+  }
+};
+document.addEventListener("click", (event) => closeMenus(event.target));
+document.addEventListener("focusin", (event) => closeMenus(event.target));
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && document.activeElement?.closest("details.menu[open]");
+  if (menu) {
+    menu.querySelector("summary").focus();
+  }
+  if (event.key === "Escape") {
+    closeMenus(null);
+  }
+});
+// The list of apps to switch to is fetched when its menu opens. Without it, the menu has a link to all apps.
+document.addEventListener(
+  "toggle",
+  async (event) => {
+    const place = event.target.open ? event.target.querySelector("[data-loads]") : null;
+    if (!place || place.firstElementChild) {
+      return;
+    }
+    try {
+      const response = await fetch(place.dataset.loads);
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const list = page.querySelector("ul.switch");
+      if (list) {
+        list.querySelectorAll("a").forEach((link) => {
+          if (`${location.pathname}/`.startsWith(`${link.pathname}/`)) {
+            link.setAttribute("aria-current", "true");
+          }
+        });
+        place.replaceChildren(list);
+      }
+    } catch {
+      // The link is there.
+    }
+  },
+  true,
+);
+
+// Keys: `/` searches, `g` and a letter opens the page of a link with that letter in `data-go`, `?` lists them. They can be turned off, since people who
+// speak to their computer may press them unintentionally.
+const AFTER_G = 1500;
+let pressedG = -Infinity;
+const areKeysOff = () => {
+  try {
+    return localStorage.getItem("keys") === "off";
+  } catch {
+    return false;
+  }
+};
+const showKeys = () => {
+  const element = (name, properties, ...children) => {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  };
+  const row = (keys, text) => {
+    const name = element("dt", {});
+    keys.forEach((key, index) => name.append(index > 0 ? " then " : "", element("kbd", { textContent: key })));
+    return element("div", {}, name, element("dd", { textContent: text }));
+  };
+  const links = new Map([...document.querySelectorAll("[data-go]")].map((link) => [link.dataset.go, link.textContent]));
+  const rows = [row(["/"], "Search"), ...[...links].map(([key, text]) => row(["g", key], text)), row(["?"], "Keyboard shortcuts")];
+  const title = element("h2", { id: "keys-title", textContent: "Keyboard shortcuts" });
+  const box = element("input", { type: "checkbox", checked: !areKeysOff() });
+  box.addEventListener("change", () => {
+    try {
+      localStorage.setItem("keys", box.checked ? "on" : "off");
+    } catch {
+      say("This browser does not store the choice.");
+    }
+  });
+  const close = element("button", { type: "button", className: "second", textContent: "Close" });
+  const dialog = element("dialog", {}, title, element("dl", { className: "facts" }, ...rows), element("label", { className: "check" }, box, "Use keyboard shortcuts"), element("div", { className: "actions" }, close));
+  dialog.setAttribute("aria-labelledby", "keys-title");
+  close.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+};
+const search = () => {
+  const field = document.querySelector("main input[type=search]");
+  const apps = document.getElementById("apps-link");
+  if (field) {
+    field.focus();
+    field.select();
+  } else if (apps) {
+    location.assign(`${apps.href}#q`);
+  }
+};
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.closest?.("input, select, textarea, [contenteditable]");
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTyping || areKeysOff() || document.querySelector("dialog[open]")) {
+    return;
+  }
+  const isAfterG = event.timeStamp - pressedG < AFTER_G;
+  pressedG = -Infinity;
+  const link = isAfterG ? document.querySelector(`[data-go="${CSS.escape(event.key)}"]`) : null;
+  if (link) {
+    event.preventDefault();
+    location.assign(link.href);
+  } else if (event.key === "g") {
+    pressedG = event.timeStamp;
+  } else if (event.key === "/") {
+    event.preventDefault();
+    search();
+  } else if (event.key === "?") {
+    event.preventDefault();
+    showKeys();
+  }
+});
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-shortcuts]")) {
+    showKeys();
+  }
+});
+
+addEventListener("DOMContentLoaded", () => {
+  const field = document.querySelector("[data-filters]");
+  if (location.hash === "#q") {
+    field?.focus();
+  }
+  // Hides what does not match while someone types. Enter searches on the server, which also knows what is on other pages.
+  field?.addEventListener("input", () => {
+    const text = field.value.trim().toLowerCase();
+    for (const item of document.querySelectorAll(field.dataset.filters)) {
+      item.hidden = !item.dataset.find.toLowerCase().includes(text);
+    }
+  });
+});

@@ -13,6 +13,7 @@ use super::devices::Collector;
 use super::extract::InternalSlots;
 use super::layer::connections::{Bounds, EdgeAddresses, Table};
 use crate::domain::context::Context;
+use crate::domain::deployments::first_checks::AwaitedChecks;
 use crate::domain::snapshot::Snapshots;
 use crate::infra::challenge::TurnstileConfig;
 
@@ -54,6 +55,8 @@ pub struct Front {
     pub internal: InternalSlots,
     /// The last result of the readiness checks.
     pub health: HealthCache,
+    /// The deployments whose first check somebody waits for.
+    pub awaited_checks: AwaitedChecks,
 }
 
 impl Front {
@@ -70,6 +73,7 @@ impl Front {
             edge_addresses: EdgeAddresses::default(),
             internal: InternalSlots::default(),
             health: HealthCache::default(),
+            awaited_checks: AwaitedChecks::default(),
         }
     }
 }

@@ -31,6 +31,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("credentials/api_keys", api_keys::repo::SQL),
         ("credentials/device_cookies", device_cookies::repo::SQL),
         ("deployments", deployments::repo::SQL),
+        ("deployments/first_checks", deployments::first_checks::SQL),
         ("deployments/snapshots", deployments::snapshots::SQL),
         ("encryption/check", check::SQL),
         ("idempotency", idempotency::repo::SQL),

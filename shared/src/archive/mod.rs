@@ -15,13 +15,16 @@ mod fault;
 mod headers;
 mod names;
 mod source;
+mod tail;
 
+use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 
 pub use fault::ArchiveFault;
 
 use crate::hash::{PackageHash, Sha256Hex};
-use crate::package::Manifest;
+use crate::package::{Manifest, normalize_name};
+use tail::Tail;
 
 /// Size limits of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +44,20 @@ pub struct Contents {
     pub package_hash: PackageHash,
     /// The files of a ZIP archive with their hashes; `None` for a single-file package.
     pub manifest: Option<Manifest>,
+    /// The uncompressed size of each of these files, in the manifest's order; empty for a single-file package.
+    pub sizes: Vec<u64>,
+}
+
+/// How many bytes at the end of an archive [`sizes`] needs at least, or all of a shorter one: enough for the end record with the longest comment.
+pub const MIN_TAIL: u64 = 66 << 10;
+
+/// What the end of an archive tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// The uncompressed sizes by normalized name, directories included.
+    Known(BTreeMap<String, u64>),
+    /// Too little was read: the directory begins at this offset.
+    From(u64),
 }
 
 /// Checks a complete upload and computes its package hash and manifest.
@@ -68,7 +85,7 @@ pub fn inspect(
         b"PK\x05\x06" => Err(ArchiveFault::archive(HOLDS_NO_FILES)),
         // The signature of the first part of a split archive.
         b"PK\x07\x08" => Err(ArchiveFault::archive("the archive is split over several files")),
-        _ => Ok(Contents { package_hash: file_sha256, manifest: None }),
+        _ => Ok(Contents { package_hash: file_sha256, manifest: None, sizes: Vec::new() }),
     }
 }
 
@@ -94,5 +111,24 @@ fn inspect_zip(file: &mut (impl Read + Seek), length: u64, limits: &ArchiveLimit
     if package_hash == Manifest::new().package_hash() {
         return Err(ArchiveFault::archive(HOLDS_NO_FILES));
     }
-    Ok(Contents { package_hash, manifest: Some(manifest) })
+    let by_name = by_name(&entries);
+    let sizes = manifest.iter().map(|(name, _)| by_name.get(name).copied().unwrap_or_default()).collect();
+    Ok(Contents { package_hash, manifest: Some(manifest), sizes })
+}
+
+/// Reads the sizes of an archive's files from its directory alone. `tail` is the end of the archive, `length` that of the whole. The archive was inspected
+/// when it was uploaded: its files are not read again.
+pub fn sizes(tail: &[u8], length: u64) -> Result<Sizes, ArchiveFault> {
+    const INSPECTED: ArchiveLimits = ArchiveLimits { entries: u32::MAX, uncompressed_bytes: u64::MAX, ratio: u64::MAX };
+    let mut file = Tail::new(tail, length);
+    let end = end::find(&mut file, length)?;
+    if end.directory_offset < length.saturating_sub(tail.len() as u64) {
+        return Ok(Sizes::From(end.directory_offset));
+    }
+    let entries = directory::read(&mut file, &end, length, &INSPECTED)?;
+    Ok(Sizes::Known(by_name(&entries)))
+}
+
+fn by_name(entries: &[headers::Entry]) -> BTreeMap<String, u64> {
+    entries.iter().map(|entry| (normalize_name(&entry.name), entry.uncompressed.into())).collect()
 }

@@ -36,10 +36,21 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.app.deliver(&reports.collect::<Vec<_>>()).await;
         jobs::history_round(&self.app.state()).await;
         self.page("apps", "", "Apps").await;
+        self.page("apps-search", "?q=v1", "Apps").await;
+        self.page("apps-none", "?q=nowhere", "Apps").await;
+        self.page("switch-app", "/switch-app", "Switch app").await;
         self.page("app", &page, &name).await;
+        self.visit.open_menu(".switcher").await;
+        self.visit.until("document.querySelector('.panel .switch a')").await;
+        self.shown("app-switcher", &name).await;
+        self.visit.open_menu(".who").await;
+        self.shown("app-menu", &name).await;
+        self.visit.press("Keyboard shortcuts").await;
+        self.shown("app-keys", &name).await;
         self.page("deployment", &deployment, "Production").await;
         self.page("deployment-search", &format!("{deployment}?search=nowhere"), "Production").await;
         self.page("release", &format!("{deployment}/releases/v2"), "v2 Mandatory").await;
+        self.page("release-contents", &format!("{deployment}/releases/v2/contents"), "Contents of v2").await;
         self.page("release-edit", &format!("{deployment}/releases/v2/edit"), "Edit v2").await;
         self.visit.fill("rollout", "10").await;
         self.refused("release-edit-refused", "Save changes", "must not be lower", "Edit v2").await;
@@ -58,8 +69,31 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.refused("deployment-settings-refused", "Delete deployment", "No changes were made.", "Settings of Production").await;
         self.page("rollback", &format!("{deployment}/rollback"), "Roll back Production").await;
         self.page("metrics", &format!("{deployment}/metrics"), "Metrics of Production").await;
-        self.page("collaborators", &format!("{page}/collaborators"), "Collaborators").await;
+        self.page("upload", &format!("{deployment}/upload"), "Upload a release to Production").await;
+        let people = format!("{page}/collaborators");
+        self.page("collaborators", &people, "Collaborators").await;
+        self.visit.fill("email", "nobody@example.com").await;
+        self.refused("collaborators-refused", "Add collaborator", "belongs to no account here", "Collaborators").await;
+        self.app.register("helper").await;
+        holder
+            .session
+            .post(&format!("/v1/apps/{name}/collaborators/helper@example.com"), json!({ "permission": "Viewer" }))
+            .await
+            .assert(201);
+        self.page("collaborator", &format!("{people}/helper%40example.com"), "helper@example.com").await;
+        self.page("collaborator-remove", &format!("{people}/helper%40example.com/remove"), "Remove helper@example.com?").await;
+        self.page("app-settings", &format!("{page}/settings"), "Settings").await;
+        self.visit.fill("name", "a/b").await;
+        self.refused("app-settings-refused", "Rename", "must not contain", "Settings").await;
+        self.page("app-transfer", &format!("{page}/transfer"), &format!("Transfer {name}")).await;
+        self.visit.fill("email", "helper@example.com").await;
+        self.visit.fill("typedName", "x").await;
+        self.refused("app-transfer-refused", "Transfer app", "No changes were made.", &format!("Transfer {name}")).await;
+        self.page("app-delete", &format!("{page}/delete"), &format!("Delete {name}")).await;
+        self.page("usage", "/usage", "Usage").await;
         self.page("activity", &format!("{page}/activity"), "Activity").await;
+        self.page("activity-refused", &format!("{page}/activity?from=2026-03-02&to=2026-03-01"), "Activity").await;
+        self.page("activity-none", &format!("{page}/activity?person=nobody"), "Activity").await;
         holder.session.delete(&format!("/v1/apps/{name}")).await.assert_status(204);
     }
 }

@@ -59,6 +59,8 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
     /// Opens a page to do something there first.
     async fn open(&mut self, path: &str, heading: &str) {
         let path = format!("/dashboard{path}");
+        // What the pages before it loaded is not this one's weight.
+        let _before = self.visit.weight().await;
         self.visit.open(&path).await;
         self.visit.is_at(heading).await;
         self.opened.push(path);

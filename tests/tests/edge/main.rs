@@ -7,6 +7,7 @@ mod checks;
 mod configuration;
 mod effects;
 mod equality;
+mod first_steps;
 mod freshness;
 mod generated;
 mod logins;

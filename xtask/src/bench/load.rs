@@ -55,6 +55,38 @@ impl ReportLoad {
     }
 }
 
+/// Options for pages.
+#[derive(Debug, Args)]
+pub(crate) struct Pages {
+    /// Number of requests of each page
+    #[arg(long, default_value_t = 20)]
+    rounds: u64,
+    /// Releases of the deployment
+    #[arg(long, default_value_t = 1_000)]
+    releases: u64,
+    /// Days of history
+    #[arg(long, default_value_t = 400)]
+    days: u64,
+    /// Devices
+    #[arg(long, default_value_t = 2_000_000)]
+    devices: u64,
+    /// Devices in the database to compare with
+    #[arg(long, default_value_t = 2_000)]
+    few: u64,
+}
+
+impl Pages {
+    pub(super) fn numbers(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("--rounds", self.rounds),
+            ("--releases", self.releases),
+            ("--days", self.days),
+            ("--devices", self.devices),
+            ("--few", self.few),
+        ]
+    }
+}
+
 /// Runs concurrent logins.
 pub(super) fn logins(session: &Session) -> Result<(), Failure> {
     session.run(session::cargo().args(["build", "--release", "--package", "control", "--bin", "updraft-control"]))?;
@@ -63,7 +95,7 @@ pub(super) fn logins(session: &Session) -> Result<(), Failure> {
     session.run(bench.env("UPDRAFT_CONTROL", paths::target().join("release/updraft-control")))
 }
 
-/// Runs update checks or reports. The load driver compares the results with their limits.
+/// Runs update checks, reports or pages. The load driver compares the results with their limits.
 pub(super) fn drive(session: &Session, name: &str, numbers: &[(&str, u64)]) -> Result<(), Failure> {
     let packages = ["--package", "control", "--bin", "updraft-control", "--package", "load", "--bin", "load"];
     session.run(session::cargo().args(["build", "--release"]).args(packages))?;

@@ -20,6 +20,8 @@ pub(crate) enum Bench {
     Checks(load::Checks),
     /// Measure reports at the control plane on SQLite, in batches and one by one, compared with a bare loop over the same transactions
     Reports(load::ReportLoad),
+    /// Measure the dashboard's pages of an app with a long history and millions of devices, and whether one becomes slower with more devices
+    Pages(load::Pages),
     /// Measure 200 concurrent logins on a release build, and whether timing with wrong passwords reveals who has an account
     Logins,
     /// Measure the cost of checks after 900 promotions with the longest description, at control and the edge, and the effect on another account
@@ -32,6 +34,7 @@ pub(crate) fn run(session: &Session, bench: &Bench) -> Result<(), Failure> {
         Bench::Edge(options) => edge::run(session, options),
         Bench::Checks(options) => load::drive(session, "checks", &options.numbers()),
         Bench::Reports(options) => load::drive(session, "reports", &options.numbers()),
+        Bench::Pages(options) => load::drive(session, "pages", &options.numbers()),
         Bench::Logins => load::logins(session),
         Bench::Attacks => load::attacks(session),
     }

@@ -15,7 +15,7 @@ macro_rules! apps_of {
     ($end:literal) => {
         concat!(
             "SELECT a.id, a.name, a.created_time, o.email AS owner_email, \
-             CASE WHEN a.owner_id = $1 THEN TRUE ELSE FALSE END AS is_own, c.accepted_time \
+             CASE WHEN a.owner_id = $1 THEN TRUE ELSE FALSE END AS is_own, c.accepted_time, c.permission \
              FROM collaborators c JOIN apps a ON a.id = c.app_id JOIN accounts o ON o.id = a.owner_id WHERE c.account_id = $1 ",
             $end
         )
@@ -70,6 +70,8 @@ pub struct AppRow {
     pub is_own: bool,
     /// When the account accepted it.
     pub accepted_time: Option<UnixMillis>,
+    /// The account's role.
+    pub permission: Role,
 }
 
 impl AppRow {

@@ -1,12 +1,20 @@
 //! An app's audit events, for its managers.
 
-use shared::ids::AuditEventId;
+use serde_json::json;
+use shared::ids::{AuditEventId, ReleaseId};
+use shared::time::{UnixMillis, UtcDay};
 
-use crate::domain::access::AppGrant;
-use crate::domain::access::grant::ManageApp;
-use crate::domain::audit::repo::{self, ResolvedRow};
+use crate::domain::access::grant::{ManageApp, ReadApp};
+use crate::domain::access::{AppGrant, collaborators};
+use crate::domain::audit::Action;
+use crate::domain::audit::repo::{self, OfDeployment, ResolvedRow};
+use crate::domain::deployments;
+use crate::domain::email::for_lookup;
 use crate::domain::error::{Error, Result};
 use crate::infra::db::ReadTx;
+
+/// What the actions of an app's events begin with.
+const OF_APPS: [&str; 6] = ["app.", "collaborator.", "deployment.", "deployment_key.", "history.", "release."];
 
 /// The requested page of the list.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,6 +23,46 @@ pub struct Page {
     pub limit: u8,
     /// The last event of the previous page.
     pub cursor: Option<AuditEventId>,
+    /// Which events.
+    pub filter: Filter,
+}
+
+/// Which events are listed; what is absent matches all.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Who did it: the email of an account, or `operator`.
+    pub person: Option<String>,
+    /// What was done, from [`actions`].
+    pub action: Option<&'static str>,
+    /// The name of the deployment that it concerns.
+    pub deployment: Option<String>,
+    /// The first day (UTC).
+    pub from: Option<UtcDay>,
+    /// The last day (UTC).
+    pub to: Option<UtcDay>,
+}
+
+/// What people can choose from.
+#[derive(Debug)]
+pub struct Choices {
+    /// The emails of the app's collaborators.
+    pub people: Vec<String>,
+    /// The names of the app's deployments, sorted.
+    pub deployments: Vec<String>,
+}
+
+/// The actions that an app's events can have.
+pub fn actions() -> impl Iterator<Item = &'static str> {
+    Action::ALL.iter().map(|action| action.as_str()).filter(|name| OF_APPS.iter().any(|start| name.starts_with(start)))
+}
+
+/// What the filter of the app's events offers.
+pub async fn choices(tx: &mut ReadTx, grant: &AppGrant<ManageApp>) -> Result<Choices> {
+    let mut people: Vec<String> = collaborators::list(tx, grant.app()).await?.into_iter().map(|row| row.email).collect();
+    let mut deployments: Vec<String> = deployments::repo::list(tx, grant.app()).await?.into_iter().map(|row| row.name).collect();
+    people.sort_unstable();
+    deployments.sort_unstable();
+    Ok(Choices { people, deployments })
 }
 
 /// A page of events of the caller's app, newest first, and the cursor of the next page if there is one. Errors: 400 for a cursor that is not one of this
@@ -25,12 +73,41 @@ pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ManageApp>, page: &Page) -> 
         None => i64::MAX,
         Some(id) => repo::place(tx, grant.app(), id).await?.ok_or_else(unknown)?,
     };
+    let filter = resolve(tx, grant, &page.filter).await?;
     let limit = usize::from(page.limit);
     // Reads one row more than the page size, to know whether there is a next page.
-    let mut rows = repo::of_app(tx, grant.app(), before, i64::from(page.limit) + 1).await?;
+    let mut rows = repo::of_app(tx, grant.app(), &filter, before, i64::from(page.limit) + 1).await?;
     let has_more = rows.len() > limit;
     rows.truncate(limit);
     // The cursor is the row's ID: its place counts rows of all accounts, which would leak. Rows are never deleted, so cursors stay valid.
     let next_cursor = rows.last().filter(|_| has_more).map(|row| row.event.id.clone());
     Ok((rows, next_cursor))
+}
+
+/// The filter as rows are compared with it.
+async fn resolve(tx: &mut ReadTx, grant: &AppGrant<ManageApp>, filter: &Filter) -> Result<repo::Filter> {
+    let deployment = match &filter.deployment {
+        Some(name) => {
+            let found = deployments::repo::find(tx, grant.app(), name).await?;
+            let details = format!("\"deployment\":{}", json!(name));
+            Some(OfDeployment { id: found.map(|row| row.id.to_string()).unwrap_or_default(), details })
+        }
+        None => None,
+    };
+    Ok(repo::Filter {
+        from: filter.from.map_or(UnixMillis(i64::MIN), |day| UnixMillis(day.plus_days(-1).end().0 + 1)),
+        to: filter.to.map_or(UnixMillis(i64::MAX), UtcDay::end),
+        person: filter.person.as_deref().map(for_lookup),
+        action: filter.action,
+        deployment,
+    })
+}
+
+/// At most `limit` events about a release, newest first; none for callers who may not see the app's activity.
+pub async fn of_release(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, release: &ReleaseId, limit: u8) -> Result<Vec<ResolvedRow>> {
+    if !grant.also::<ManageApp>() {
+        return Ok(Vec::new());
+    }
+    let object = (Action::UploadRelease.object_kind(), release.as_str());
+    Ok(repo::of_object(tx, grant.app(), object, i64::from(limit)).await?)
 }

@@ -4,5 +4,6 @@
 //! used means someone else's app only after the account has accepted that app.
 
 pub mod events;
+pub mod overview;
 pub mod service;
 pub mod transfer;

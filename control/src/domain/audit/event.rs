@@ -14,6 +14,9 @@ macro_rules! actions {
         }
 
         impl Action {
+            /// Every action.
+            pub const ALL: &[Self] = &[$(Self::$action),*];
+
             /// Its name in the audit trail.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$action => $name,)* }

@@ -16,11 +16,18 @@ const FROM: &str = "SELECT seq, id, time, account_id, credential_id, credential_
     details, hash FROM audit_events WHERE seq >= $1 ORDER BY seq LIMIT $2";
 const OF_APP: &str = "SELECT e.seq, e.id, e.time, e.account_id, e.credential_id, e.credential_kind, e.client_address, e.action, e.object_kind, \
     e.object_id, e.app_id, e.details, e.hash, a.email, o.email AS object_email FROM audit_events e LEFT JOIN accounts a ON a.id = e.account_id \
-    LEFT JOIN accounts o ON o.id = e.object_id AND e.object_kind = 'account' WHERE e.app_id = $1 AND e.seq < $2 ORDER BY e.seq DESC LIMIT $3";
+    LEFT JOIN accounts o ON o.id = e.object_id AND e.object_kind = 'account' \
+    WHERE e.app_id = $1 AND e.seq < $2 AND e.time >= $3 AND e.time <= $4 \
+    AND (CAST($5 AS TEXT) IS NULL OR a.email = $5 OR (e.account_id IS NULL AND e.credential_kind = $5)) \
+    AND (CAST($6 AS TEXT) IS NULL OR e.action = $6) \
+    AND (CAST($7 AS TEXT) IS NULL OR e.object_id = $7 OR REPLACE(e.details, $8, '') <> e.details) ORDER BY e.seq DESC LIMIT $9";
+const OF_OBJECT: &str = "SELECT e.seq, e.id, e.time, e.account_id, e.credential_id, e.credential_kind, e.client_address, e.action, e.object_kind, \
+    e.object_id, e.app_id, e.details, e.hash, a.email, NULL AS object_email FROM audit_events e LEFT JOIN accounts a ON a.id = e.account_id \
+    WHERE e.object_id = $1 AND e.object_kind = $2 AND e.app_id = $3 ORDER BY e.seq DESC LIMIT $4";
 const PLACE: &str = "SELECT seq FROM audit_events WHERE app_id = $1 AND id = $2";
 
 /// Every SQL statement in this file.
-pub const SQL: &[&str] = &[NEXT, INSERT, SET_HEAD, HEAD, FROM, OF_APP, PLACE];
+pub const SQL: &[&str] = &[NEXT, INSERT, SET_HEAD, HEAD, FROM, OF_APP, OF_OBJECT, PLACE];
 
 /// A row of the trail.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
@@ -65,6 +72,30 @@ pub struct ResolvedRow {
     pub object_email: Option<String>,
 }
 
+/// Which rows of an app are read.
+#[derive(Debug)]
+pub struct Filter {
+    /// The earliest time.
+    pub from: UnixMillis,
+    /// The latest time.
+    pub to: UnixMillis,
+    /// The current email of the account, or the kind of a credential without an account.
+    pub person: Option<String>,
+    /// The action.
+    pub action: Option<&'static str>,
+    /// A deployment.
+    pub deployment: Option<OfDeployment>,
+}
+
+/// How rows refer to a deployment.
+#[derive(Debug)]
+pub struct OfDeployment {
+    /// Its ID, of rows about the deployment itself; empty if it was deleted.
+    pub id: String,
+    /// What the details of rows about its releases contain: its name, as JSON.
+    pub details: String,
+}
+
 /// Locks the head of the chain for a new row. Returns that row's place and the hash before it.
 pub async fn next(tx: &mut WriteTx) -> sqlx::Result<(i64, String)> {
     on!(tx, |conn| sqlx::query_as(NEXT).fetch_one(conn).await)
@@ -103,8 +134,24 @@ pub async fn from(tx: &mut ReadTx, seq: i64, count: i64) -> sqlx::Result<Vec<Eve
 }
 
 /// At most `count` rows of an app before this place in the chain, newest first.
-pub async fn of_app(tx: &mut ReadTx, app: &AppId, before: i64, count: i64) -> sqlx::Result<Vec<ResolvedRow>> {
-    on!(tx, |conn| sqlx::query_as(OF_APP).bind(app).bind(before).bind(count).fetch_all(conn).await)
+pub async fn of_app(tx: &mut ReadTx, app: &AppId, filter: &Filter, before: i64, count: i64) -> sqlx::Result<Vec<ResolvedRow>> {
+    on!(tx, |conn| sqlx::query_as(OF_APP)
+        .bind(app)
+        .bind(before)
+        .bind(filter.from)
+        .bind(filter.to)
+        .bind(&filter.person)
+        .bind(filter.action)
+        .bind(filter.deployment.as_ref().map(|deployment| deployment.id.as_str()))
+        .bind(filter.deployment.as_ref().map(|deployment| deployment.details.as_str()))
+        .bind(count)
+        .fetch_all(conn)
+        .await)
+}
+
+/// At most `count` rows of an app about one object, newest first.
+pub async fn of_object(tx: &mut ReadTx, app: &AppId, (kind, id): (&str, &str), count: i64) -> sqlx::Result<Vec<ResolvedRow>> {
+    on!(tx, |conn| sqlx::query_as(OF_OBJECT).bind(id).bind(kind).bind(app).bind(count).fetch_all(conn).await)
 }
 
 /// The place of an app's row in the chain.

@@ -6,6 +6,7 @@
 //! [`crate::domain::releases::current`] lists, reads and renames deployments, each with its newest release, and clears and deletes them. Start reading at
 //! [`service`].
 
+pub mod first_checks;
 pub mod repo;
 pub mod service;
 pub mod snapshots;

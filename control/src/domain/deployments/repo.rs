@@ -9,6 +9,7 @@ use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
 const LIST: &str = "SELECT id, app_id, name, deployment_key, counting_epoch, created_time FROM deployments WHERE app_id = $1 ORDER BY name";
+const OF_APPS: &str = "SELECT id, app_id, name FROM deployments WHERE app_id IN ([?])";
 const FIND: &str = "SELECT id, app_id, name, deployment_key, counting_epoch, created_time FROM deployments WHERE app_id = $1 AND name = $2";
 const INSERT: &str = "INSERT INTO deployments (id, app_id, name, deployment_key, last_label, counting_epoch, created_time, key_since, \
     snapshot_bytes) VALUES ($1, $2, $3, $4, 0, 0, $5, $6, 0)";
@@ -44,6 +45,7 @@ const RAISE_EPOCH: &str = "UPDATE deployments SET counting_epoch = counting_epoc
 /// Every SQL statement in this file.
 pub const SQL: &[&str] = &[
     LIST,
+    OF_APPS,
     FIND,
     INSERT,
     FIND_KEY,
@@ -111,6 +113,18 @@ pub struct KeyRow {
 /// The app's deployments, sorted by name.
 pub async fn list(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<DeploymentRow>> {
     on!(tx, |conn| sqlx::query_as(LIST).bind(app).fetch_all(conn).await)
+}
+
+/// The deployments of these apps, unordered: their IDs, apps and names.
+pub async fn of_apps(tx: &mut ReadTx, apps: &[&AppId]) -> sqlx::Result<Vec<(DeploymentId, AppId, String)>> {
+    if apps.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = tx.listed(OF_APPS, apps.len());
+    on!(tx, |conn| {
+        let query = apps.iter().fold(sqlx::query_as(sql).persistent(false), |query, app| query.bind(*app));
+        query.fetch_all(conn).await
+    })
 }
 
 /// One deployment of the app.

@@ -162,6 +162,11 @@ impl Times {
         if last.saturating_sub(first) < rate.window { seconds_left(last, rate.window, now) } else { None }
     }
 
+    /// How many events fall within the window of `rate`.
+    pub fn within(&self, rate: Rate, now: UnixMillis) -> u32 {
+        u32::try_from(self.0.iter().filter(|time| is_within(**time, rate.window, now)).count()).unwrap_or(u32::MAX)
+    }
+
     fn nth_newest(&self, count: u32) -> Option<i64> {
         let index = self.0.len().checked_sub(usize::try_from(count).ok()?)?;
         self.0.get(index).copied()

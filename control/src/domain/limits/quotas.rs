@@ -6,6 +6,7 @@
 
 use shared::ids::{AccountId, AppId};
 use shared::limit::Rate;
+use shared::time::UnixMillis;
 
 use super::settings::Quotas;
 use crate::domain::audit::{Actor, ClientAddress};
@@ -27,10 +28,27 @@ const STORED_BYTES: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM b
 const STORED_BYTES_OF_OWNER: &str =
     "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE account_id = (SELECT a.owner_id FROM apps a WHERE a.id = $1)";
 const BYTES_OF_APP: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE app_id = $1";
+const BY_APP: &str = "SELECT a.name, (SELECT COUNT(*) FROM deployments d WHERE d.app_id = a.id) AS deployments, \
+    (SELECT COUNT(*) FROM collaborators c WHERE c.app_id = a.id) AS collaborators, \
+    (SELECT CAST(COALESCE(SUM(b.size), 0) AS BIGINT) FROM blobs b WHERE b.app_id = a.id) AS stored_bytes \
+    FROM apps a WHERE a.owner_id = $1 ORDER BY stored_bytes DESC, deployments DESC, a.name LIMIT $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] =
-    &[APPS, DEPLOYMENTS, KEPT_KEYS, KEPT_KEYS_OF_APP, ACCESS_KEYS, COLLABORATORS, STORED_BYTES, STORED_BYTES_OF_OWNER, BYTES_OF_APP];
+pub const SQL: &[&str] = &[
+    APPS,
+    DEPLOYMENTS,
+    KEPT_KEYS,
+    KEPT_KEYS_OF_APP,
+    ACCESS_KEYS,
+    COLLABORATORS,
+    STORED_BYTES,
+    STORED_BYTES_OF_OWNER,
+    BYTES_OF_APP,
+    BY_APP,
+];
+
+/// The maximum number of apps in [`Usage::by_app`].
+pub const MAX_LISTED: i64 = 50;
 
 /// Deployments that an account may create per day: each leaves a key that is never reused.
 const DEPLOYMENTS_A_DAY: Rate = Rate { count: 200, window: 86_400_000 };
@@ -131,4 +149,55 @@ fn refused(app: &Context, limit: Limit, owner: &AccountId, actor: &Actor, quota:
 
 fn check(count: i64, max: u32, quota: fn(u32) -> Quota) -> Result<()> {
     if count < i64::from(max) { Ok(()) } else { Err(Error::Quota(quota(max))) }
+}
+
+/// What an account uses of its quotas.
+#[derive(Clone, Debug)]
+pub struct Usage {
+    /// Apps owned.
+    pub apps: i64,
+    /// Named access keys.
+    pub access_keys: i64,
+    /// Bytes of bundles.
+    pub stored_bytes: i64,
+    /// Deployments created in the last 24 hours, and how many may be.
+    pub deployments_today: (u32, u32),
+    /// Apps renamed in the last 24 hours, and how many may be.
+    pub renames_today: (u32, u32),
+    /// Keys of deleted deployments, and how many are kept.
+    pub kept_keys: (i64, i64),
+    /// The apps that use the most, by stored bytes: at most [`MAX_LISTED`].
+    pub by_app: Vec<AppUsage>,
+}
+
+/// What an app uses of its owner's quotas.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct AppUsage {
+    /// Its bare name.
+    pub name: String,
+    /// Its deployments.
+    pub deployments: i64,
+    /// Its collaborators, including the owner.
+    pub collaborators: i64,
+    /// Bytes of its bundles.
+    pub stored_bytes: i64,
+}
+
+/// What the account uses at `now`.
+pub async fn usage(tx: &mut ReadTx, account: &AccountId, now: UnixMillis) -> Result<Usage> {
+    let count = async |tx: &mut ReadTx, statement: &'static str| -> Result<i64> {
+        Ok(on!(tx, |conn| sqlx::query_scalar(statement).bind(account).fetch_one(conn).await)?)
+    };
+    let today = async |tx: &mut ReadTx, limit: Limit, rate: Rate| -> Result<(u32, u32)> {
+        Ok((limits::find(tx, limit, &Subject::account(account)).await?.within(rate, now), rate.count))
+    };
+    Ok(Usage {
+        apps: count(tx, APPS).await?,
+        access_keys: count(tx, ACCESS_KEYS).await?,
+        stored_bytes: count(tx, STORED_BYTES).await?,
+        deployments_today: today(tx, Limit::Deployments, DEPLOYMENTS_A_DAY).await?,
+        renames_today: today(tx, Limit::Renames, RENAMES_A_DAY).await?,
+        kept_keys: (count(tx, KEPT_KEYS).await?, MAX_KEPT_KEYS),
+        by_app: on!(tx, |conn| sqlx::query_as(BY_APP).bind(account).bind(MAX_LISTED).fetch_all(conn).await)?,
+    })
 }

@@ -7,7 +7,7 @@ use shared::hash::Sha256Hex;
 use shared::ids::{AccountId, AppId, DeploymentId};
 use shared::time::UnixMillis;
 
-use crate::infra::db::WriteTx;
+use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
 // The time also identifies the last use of the blob, so it always grows: two uploads of the same bytes never share a value. An app that was deleted
@@ -34,8 +34,12 @@ const TOUCH_RELEASED: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_u
 const TOUCH_ALL: &str =
     "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $2 THEN last_used_time + 1 ELSE $2 END WHERE app_id = $1";
 
+// The same bytes always have the same sizes.
+const NOTE_FILE_SIZES: &str = "UPDATE blobs SET file_sizes = $3 WHERE app_id = $1 AND sha256 = $2 AND file_sizes IS NULL";
+const FILE_SIZES: &str = "SELECT file_sizes FROM blobs WHERE app_id = $1 AND sha256 = $2";
+
 /// Every statement of this file.
-pub const SQL: &[&str] = &[TOUCH, DISCARD, HOLD, GIVE, TOUCH_RELEASED, TOUCH_ALL];
+pub const SQL: &[&str] = &[TOUCH, DISCARD, HOLD, GIVE, TOUCH_RELEASED, TOUCH_ALL, NOTE_FILE_SIZES, FILE_SIZES];
 
 /// Records a use of the blob before its object is looked up, and returns the stamp of this use.
 pub async fn touch(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, size: i64, now: UnixMillis) -> sqlx::Result<i64> {
@@ -73,4 +77,15 @@ pub async fn touch_released(tx: &mut WriteTx, app: &AppId, deployment: &Deployme
 /// Like [`touch_released`], for all blobs of an app.
 pub async fn touch_all(tx: &mut WriteTx, app: &AppId, now: UnixMillis) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(TOUCH_ALL).bind(app).bind(now).execute(conn).await)
+}
+
+/// Stores the sizes of a bundle's files, as JSON, unless they are known.
+pub async fn note_file_sizes(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, sizes: &str) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(NOTE_FILE_SIZES).bind(app).bind(sha256).bind(sizes).execute(conn).await)
+}
+
+/// The sizes of a bundle's files, as JSON, if they are known.
+pub async fn file_sizes(tx: &mut ReadTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Result<Option<String>> {
+    let found: Option<Option<String>> = on!(tx, |conn| sqlx::query_scalar(FILE_SIZES).bind(app).bind(sha256).fetch_optional(conn).await)?;
+    Ok(found.flatten())
 }

@@ -8,11 +8,12 @@
 //! - [`service::create`]: rules, label, row and outbox in one transaction.
 //!
 //! Every other operation has its own file, with its rules; all that create a release end in `service::add`. `size` limits what one deployment and one
-//! account may cost, `current` returns deployments with their newest release.
+//! account may cost, `current` returns deployments with their newest release, `contents` the files of a package and what differs between two.
 
 pub mod allowance;
 pub mod blob;
 pub mod change;
+pub mod contents;
 pub mod current;
 pub mod info;
 pub mod listing;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use shared::hash::Sha256Hex;
-use shared::ids::{AppId, DeploymentId, ReleaseId};
+use shared::ids::{AccountId, AppId, DeploymentId, ReleaseId};
 use shared::keys::Label;
 use shared::time::UnixMillis;
 
@@ -41,6 +41,11 @@ const NEWEST_OF_APP: &str = releases!(
     "deployment_id IN (SELECT id FROM deployments WHERE app_id = $1) \
      AND label = (SELECT MAX(n.label) FROM releases n WHERE n.deployment_id = r.deployment_id)"
 );
+const NEWEST_OF: &str =
+    releases!("deployment_id IN ([?]) AND label = (SELECT MAX(n.label) FROM releases n WHERE n.deployment_id = r.deployment_id)");
+const LABELED: &str = "SELECT r.app_id, d.name AS deployment, r.label, r.app_version, r.released_by, r.upload_time FROM collaborators c \
+    JOIN deployments d ON d.app_id = c.app_id JOIN releases r ON r.deployment_id = d.id \
+    WHERE c.account_id = $1 AND r.label = $2 ORDER BY r.upload_time DESC, r.id DESC LIMIT $3";
 const NEWEST_ENABLED: &str = releases_where!("AND NOT is_disabled ORDER BY label DESC LIMIT 1");
 const BEFORE: &str = releases_where!("AND label < $2 ORDER BY label DESC LIMIT 1");
 const FIND: &str = releases_where!("AND label = $2");
@@ -69,6 +74,8 @@ pub const SQL: &[&str] = &[
     HISTORY,
     NEWEST,
     NEWEST_OF_APP,
+    NEWEST_OF,
+    LABELED,
     NEWEST_ENABLED,
     BEFORE,
     FIND,
@@ -125,6 +132,23 @@ pub struct NewestRow {
     /// The release.
     #[sqlx(flatten)]
     pub release: ReleaseRow,
+}
+
+/// A release found by its label.
+#[derive(Debug, sqlx::FromRow)]
+pub struct LabeledRow {
+    /// Its app.
+    pub app_id: AppId,
+    /// Its deployment's name.
+    pub deployment: String,
+    /// The number of its label.
+    pub label: i64,
+    /// The app binary versions that it targets, as given.
+    pub app_version: String,
+    /// The email address of the account that created it.
+    pub released_by: String,
+    /// When it was created.
+    pub upload_time: UnixMillis,
 }
 
 /// A release to store.
@@ -241,6 +265,24 @@ pub async fn newest(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<
 /// The newest release of each of the app's deployments that has one.
 pub async fn newest_of_app(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<NewestRow>> {
     on!(tx, |conn| sqlx::query_as(NEWEST_OF_APP).bind(app).fetch_all(conn).await)
+}
+
+/// The newest release of each of these deployments that has one.
+pub async fn newest_of(tx: &mut ReadTx, deployments: &[&DeploymentId]) -> sqlx::Result<Vec<NewestRow>> {
+    if deployments.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = tx.listed(NEWEST_OF, deployments.len());
+    on!(tx, |conn| {
+        let query = deployments.iter().fold(sqlx::query_as(sql).persistent(false), |query, deployment| query.bind(*deployment));
+        query.fetch_all(conn).await
+    })
+}
+
+/// At most `count` releases with this label in all apps that the account has access to, newest first.
+pub async fn labeled(tx: &mut ReadTx, account: &AccountId, label: Label, count: i64) -> sqlx::Result<Vec<LabeledRow>> {
+    let label = i64::from(label.number());
+    on!(tx, |conn| sqlx::query_as(LABELED).bind(account).bind(label).bind(count).fetch_all(conn).await)
 }
 
 /// All diffs to the app's newest releases.

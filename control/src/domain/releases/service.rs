@@ -9,7 +9,7 @@ use shared::version::Range;
 
 use super::info::{ReleaseInfo, stored_rollout};
 use super::repo::{self, DiffRow, NewReleaseRow, NewestRow, RangeRow, ReleaseRow};
-use super::{ReleaseMethod, blob};
+use super::{ReleaseMethod, blob, contents};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::change::Change;
@@ -30,6 +30,8 @@ pub struct StoredPackage {
     pub manifest: Option<Sha256Hex>,
     /// The bundle's size in bytes.
     pub size: u64,
+    /// The sizes of the manifest's files, in its order.
+    pub file_sizes: Vec<u64>,
 }
 
 /// A release with the diffs that lead to it.
@@ -75,7 +77,13 @@ pub async fn create(
         released_by: grant.email().to_owned(),
         upload_time: now,
     };
-    Ok(add(change, grant.app(), &next, &row).await?.then_some((next.id, row)))
+    if !add(change, grant.app(), &next, &row).await? {
+        return Ok(None);
+    }
+    if package.manifest.is_some() {
+        contents::note_sizes(change, grant.app(), &package.blob, &package.file_sizes).await?;
+    }
+    Ok(Some((next.id, row)))
 }
 
 /// Stores a release of a locked deployment, claims its blobs and enqueues its snapshot. `false` if a blob is gone: roll back. Errors: 409 if the
@@ -151,6 +159,19 @@ pub async fn find(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, 
     let deployment = deployments::find(tx, grant.app(), deployment).await?;
     let row = repo::find(tx, &deployment.id, label).await?.ok_or(Error::NotFound(Thing::Release))?;
     Ok(Release { diffs: repo::diffs_of(tx, &row.id).await?, row })
+}
+
+/// The release with this label, and the release of the deployment that it replaced: the one before it. Errors: 404.
+pub async fn with_previous(
+    tx: &mut ReadTx,
+    grant: &AppGrant<ReadApp>,
+    deployment: &str,
+    label: Label,
+) -> Result<(ReleaseRow, Option<ReleaseRow>)> {
+    let deployment = deployments::find(tx, grant.app(), deployment).await?;
+    let row = repo::find(tx, &deployment.id, label).await?.ok_or(Error::NotFound(Thing::Release))?;
+    let before = repo::before(tx, &deployment.id, row.label).await?;
+    Ok((row, before))
 }
 
 /// The deployment's newest release.

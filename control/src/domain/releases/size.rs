@@ -18,13 +18,13 @@ use crate::infra::db::{ReadTx, Tx, WriteTx};
 use crate::on;
 
 /// Releases per deployment.
-const MAX_RELEASES: usize = 10_000;
+pub const MAX_RELEASES: usize = 10_000;
 /// Rollbacks allowed on top, so that rolling back works at the limit too.
 const MAX_EXTRA_ROLLBACKS: usize = 1_000;
 /// Distinct version ranges among a deployment's releases that can still be offered.
-const MAX_RANGES: usize = 500;
+pub const MAX_RANGES: usize = 500;
 /// Snapshots larger than this, in bytes, count against the limit of their account.
-const LARGE_SNAPSHOT: u64 = 64 << 10;
+pub const LARGE_SNAPSHOT: u64 = 64 << 10;
 /// Total bytes of all large snapshots of one account.
 const MAX_LARGE_BYTES: u64 = 16 << 20;
 
@@ -167,6 +167,14 @@ async fn check_account(tx: &mut WriteTx, app: &AppId, deployment: &DeploymentId,
         return Ok(());
     }
     Err(Error::Conflict(Conflict::SnapshotsTooLarge { bytes: sum, limit: MAX_LARGE_BYTES }))
+}
+
+/// The bytes of an account's large snapshots, and how many there may be.
+pub async fn large_snapshots(tx: &mut ReadTx, app: &Context, account: &AccountId) -> Result<(i64, u64)> {
+    let [large, max] = [LARGE_SNAPSHOT, app.settings.limits.snapshot_bytes].map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+    // Of all deployments: none has an empty ID.
+    let bytes = on!(tx, |conn| sqlx::query_scalar(OTHERS).bind(account).bind("").bind(large).bind(max).fetch_one(conn).await)?;
+    Ok((bytes, MAX_LARGE_BYTES))
 }
 
 async fn rollbacks(tx: &mut ReadTx, deployment: &DeploymentId) -> Result<usize> {

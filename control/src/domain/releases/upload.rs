@@ -169,7 +169,7 @@ async fn store_and_commit(
         }
         None => (None, None),
     };
-    let package = StoredPackage { package_hash: contents.package_hash, blob: sha256, manifest, size };
+    let package = StoredPackage { package_hash: contents.package_hash, blob: sha256, manifest, size, file_sizes: contents.sizes };
     {
         let mut tx = app.db.read().await?;
         // From the same snapshot as the releases: the release of the same request sent twice would be a reason to refuse this one.

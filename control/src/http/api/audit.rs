@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageApp;
-use crate::domain::apps::events::{self, Page};
+use crate::domain::apps::events::{self, Filter, Page};
 use crate::domain::audit::repo::ResolvedRow;
 use crate::domain::error::{Error, Result};
 use crate::http::AppState;
@@ -54,7 +54,7 @@ fn read(query: &str) -> Result<Page, FieldErrors> {
     let limit = errors.take("limit", page_size(limit, DEFAULT_LIMIT, MAX_LIMIT));
     let cursor = cursor.map(|cursor| AuditEventId::try_from(cursor.as_ref()).map_err(|_| "belongs to another list")).transpose();
     match (limit, errors.take("cursor", cursor)) {
-        (Some(limit), Some(cursor)) if errors.is_empty() => Ok(Page { limit, cursor }),
+        (Some(limit), Some(cursor)) if errors.is_empty() => Ok(Page { limit, cursor, filter: Filter::default() }),
         _ => Err(errors),
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use axum::body::HttpBody;
-use axum::extract::multipart::{Field, Multipart, MultipartRejection};
+use axum::extract::multipart::{Field, Multipart};
 use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::IntoResponse;
 use futures_util::{StreamExt, TryStreamExt};
 use shared::FieldErrors;
@@ -102,7 +102,7 @@ async fn receive(
         return Err(missing(true, Some(no_info())).into());
     }
     let (request, meter) = meter::watch(request, accepted.largest_body());
-    let mut multipart = Multipart::from_request(request, &()).await.map_err(|rejection| rejected(&rejection))?;
+    let mut multipart = Multipart::from_request(request, &()).await.map_err(|rejection| meter::rejected(&rejection))?;
     let (mut bundle, mut info) = (None, None);
     while let Some(field) = multipart.next_field().await.map_err(|error| meter.fault(&error, limit))? {
         match field.name() {
@@ -162,13 +162,4 @@ async fn skip(field: Field<'_>, meter: &Meter, limit: u64) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn rejected(rejection: &MultipartRejection) -> Error {
-    match rejection.status() {
-        StatusCode::BAD_REQUEST if matches!(rejection, MultipartRejection::InvalidBoundary(_)) => {
-            Error::WrongType("multipart/form-data with a boundary")
-        }
-        _ => Error::Invalid(FieldErrors::of_request("the multipart body cannot be read")),
-    }
 }

@@ -6,7 +6,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use shared::Invalid;
 
-use super::apps::release::size;
 use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
@@ -14,6 +13,7 @@ use super::frame::Frame;
 use super::session;
 use super::shared_apps::{self, SharedApps};
 use super::step_up::{self, StepUp};
+use super::view;
 use crate::domain::access::{DashboardSession, apps};
 use crate::domain::accounts::Password;
 use crate::domain::accounts::repo::AccountRow;
@@ -66,7 +66,7 @@ async fn account_page(app: &AppState, frame: &Frame, session: &DashboardSession,
     drop(tx);
     let shown = name_form(account.name.as_deref().unwrap_or_default());
     let form = form.unwrap_or(&shown);
-    let (created, largest) = (RelativeTime::of(account.created_time, frame.now()), size(account.max_upload_bytes));
+    let (created, largest) = (RelativeTime::of(account.created_time, frame.now()), view::bytes(account.max_upload_bytes));
     form.page(&AccountPage { frame, form, account: &account, has_second_factor, created, largest, shared })
 }
 

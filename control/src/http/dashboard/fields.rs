@@ -25,11 +25,7 @@ impl Fields {
         if !kind.to_ascii_lowercase().starts_with("application/x-www-form-urlencoded") {
             return Self::default();
         }
-        let mut fields = HashMap::new();
-        for (name, value) in form_urlencoded::parse(body) {
-            fields.entry(name.into_owned()).or_insert_with(|| value.into_owned());
-        }
-        Self(fields)
+        form_urlencoded::parse(body).map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
     }
 
     /// A field's text, or `None` when the form does not have it.
@@ -53,6 +49,16 @@ impl Fields {
         left.retain(|(name, _)| !names.contains(name));
         left.sort_unstable();
         left
+    }
+}
+
+impl FromIterator<(String, String)> for Fields {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(sent: I) -> Self {
+        let mut fields = HashMap::new();
+        for (name, value) in sent {
+            fields.entry(name).or_insert(value);
+        }
+        Self(fields)
     }
 }
 

@@ -6,6 +6,7 @@ use askama::Template;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 
+use super::fields::Fields;
 use super::view::{self, sentence, wait};
 use crate::domain::error::{Error, Result};
 use shared::{FieldError, FieldErrors};
@@ -148,6 +149,13 @@ impl Form {
         self.fields.iter().find(|field| field.name == name).cloned().unwrap_or_default()
     }
 
+    /// Keeps what was typed, so that a refused form loses nothing.
+    pub fn keep(&mut self, sent: &Fields) {
+        for field in &mut self.fields {
+            sent.text(field.name).clone_into(&mut field.value);
+        }
+    }
+
     /// Shows a service's errors at their fields, and all others above the form. Errors that are not about the input are returned, since they have pages
     /// of their own: an expired session, one that is not fresh enough, an internal error.
     pub fn refuse(mut self, error: Error) -> Result<Self> {
@@ -207,6 +215,15 @@ impl Form {
     #[must_use]
     pub fn refuse_field(mut self, status: StatusCode, fault: &str, text: impl Into<String>) -> Self {
         for field in &mut self.fields {
+            field.error = Some(fault.to_owned());
+        }
+        self.refuse_with_text(status, text)
+    }
+
+    /// The same for one field of several.
+    #[must_use]
+    pub fn refuse_one(mut self, name: &str, status: StatusCode, fault: &str, text: impl Into<String>) -> Self {
+        for field in self.fields.iter_mut().filter(|field| field.name == name) {
             field.error = Some(fault.to_owned());
         }
         self.refuse_with_text(status, text)

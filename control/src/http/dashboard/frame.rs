@@ -83,11 +83,18 @@ impl Frame {
         let (here, page_path) = (self.0.path.split('?').next().unwrap_or_default(), self.path(page));
         let (is_list, apps) = (page == "/", self.path("/apps/"));
         here == page_path
-            || (is_list && here.starts_with(&apps))
+            || (is_list && (here.starts_with(&apps) || here == self.path("/new-app") || here == self.path("/switch-app")))
             || (!is_list && here.strip_prefix(&page_path).is_some_and(|rest| rest.starts_with('/')))
     }
 
-    /// The pages in the navigation.
+    /// The app whose page this is, as the address names it. It may not exist.
+    pub fn app(&self) -> Option<String> {
+        let name = self.0.path.strip_prefix(&self.path("/apps/"))?.split(['/', '?']).next()?;
+        let name = percent_encoding::percent_decode_str(name).decode_utf8().ok()?;
+        Some(name.into_owned()).filter(|name| !name.is_empty())
+    }
+
+    /// The account's pages in the visitor's menu.
     #[expect(clippy::unused_self, reason = "templates get everything around a page from the frame")]
     pub fn navigation(&self) -> &'static [(&'static str, &'static str)] {
         view::NAVIGATION

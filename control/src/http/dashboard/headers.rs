@@ -13,6 +13,8 @@ pub struct Needs {
     pub challenge: Option<String>,
     /// Whether it has images as data URLs: QR codes.
     pub has_data_images: bool,
+    /// The origin that takes uploads, to which forms and scripts may send.
+    pub uploads: Option<String>,
 }
 
 impl Needs {
@@ -46,9 +48,10 @@ fn policy(site: &Site, needs: &Needs) -> String {
         None => (String::new(), "'none'"),
     };
     let images = if needs.has_data_images { " data:" } else { "" };
+    let uploads = needs.uploads.as_ref().filter(|origin| *origin != site.origin()).map(|origin| format!(" {origin}")).unwrap_or_default();
     let reports = site.path("/csp-report");
     format!(
-        "default-src 'none'; script-src {scripts}{challenge}; style-src 'self'; img-src 'self'{images}; font-src 'self'; connect-src 'self'; \
-         frame-src {frames}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; report-uri {reports}"
+        "default-src 'none'; script-src {scripts}{challenge}; style-src 'self'; img-src 'self'{images}; font-src 'self'; connect-src 'self'{uploads}; \
+         frame-src {frames}; form-action 'self'{uploads}; base-uri 'none'; frame-ancestors 'none'; report-uri {reports}"
     )
 }

@@ -38,12 +38,15 @@ mod sign_up;
 pub mod site;
 pub mod step_up;
 mod until;
+mod uploads;
+mod usage;
 pub mod view;
 
 pub use page_routes::Pages;
 pub use site::Site;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
@@ -72,6 +75,7 @@ pub fn pages() -> Pages {
         .page("/forgot-password", get(password::show_forgotten).post(password::forget))
         .page("/reset-password", get(password::show_reset).post(password::reset))
         .page("/account", get(account::show).post(account::rename))
+        .page("/usage", get(usage::show))
         .page("/account/password", get(account::show_password).post(account::change_password))
         .page("/account/delete", get(account::show_deletion).post(account::delete))
         .page("/account/apps/{app_id}/accept", get(shared_apps::show_acceptance).post(shared_apps::accept))
@@ -99,7 +103,12 @@ pub fn routes(app: &AppState) -> Router<AppState> {
             .method_not_allowed_fallback(web::wrong_method)
             .layer(middleware::from_fn_with_state((app.clone(), site.clone()), pipeline::run))
     };
-    let files = Router::new().route("/assets/{file}", get(assets::get)).route("/csp-report", post(reports::post));
+    // The upload limits its bytes while it streams them to disk.
+    let upload = post(uploads::receive).options(uploads::preflight).layer(DefaultBodyLimit::disable());
+    let files = Router::new()
+        .route("/assets/{file}", get(assets::get))
+        .route("/csp-report", post(reports::post))
+        .route("/uploads", upload.fallback(web::wrong_method));
     if site.base().is_empty() {
         // Pages share the root with the API, so the API answers unknown paths.
         return wrapped(pages().router).merge(files).merge(cli_key::logins());

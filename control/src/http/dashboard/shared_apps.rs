@@ -122,9 +122,7 @@ pub(super) async fn accept(
         Ok(accepted) => frame.redirect_with_flash("/account", &Flash::good(format!("You accepted the app {}.", accepted.name))),
         Err(error) => {
             let mut form = form(&row);
-            for field in &mut form.fields {
-                sent.text(field.name).clone_into(&mut field.value);
-            }
+            form.keep(&sent);
             page(&frame, &row, &form.refuse(error)?)
         }
     }

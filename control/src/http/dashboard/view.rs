@@ -6,10 +6,10 @@ use axum::response::{IntoResponse, Response};
 
 use crate::domain::error::{Error, Result};
 
-/// The navigation for signed-in visitors: label and page.
+/// The account's pages in the menu of the signed-in visitor: label and page.
 pub const NAVIGATION: &[(&str, &str)] = &[
-    ("Apps", "/"),
     ("Account", "/account"),
+    ("Usage", "/usage"),
     ("Two-factor authentication", "/security"),
     ("Sessions and devices", "/sessions"),
     ("Keys", "/keys"),
@@ -64,6 +64,16 @@ pub fn grouped(number: i64) -> String {
     text
 }
 
+/// A size for people, in units of 1,000 as download sizes are shown elsewhere: `999 bytes`, `1.5 MB`. Rounded down: a limit that is nearly reached is not
+/// shown as reached.
+pub fn bytes(size: i64) -> String {
+    const UNITS: [(&str, i64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000)];
+    let Some((unit, one)) = UNITS.into_iter().find(|(_, one)| size >= *one) else {
+        return if size == 1 { "1 byte".to_owned() } else { format!("{size} bytes") };
+    };
+    format!("{}.{} {unit}", grouped(size / one), size % one / (one / 10))
+}
+
 /// `part` of `whole` in percent: `12%`, `0.3%`, and `–` if there is no whole. Few is never shown as none, nor nearly all as all.
 pub fn share(part: i64, whole: i64) -> String {
     if whole <= 0 {
@@ -87,6 +97,17 @@ mod tests {
     fn numbers_are_grouped_and_shares_never_rounded_to_none_or_all() {
         for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567")] {
             assert_eq!(grouped(number), text);
+        }
+        for (size, text) in [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (999, "999 bytes"),
+            (1_000, "1.0 KB"),
+            (999_999, "999.9 KB"),
+            (2_550_000_000, "2.5 GB"),
+            (i64::MAX, "9,223,372,036.8 GB"),
+        ] {
+            assert_eq!(bytes(size), text);
         }
         for (part, whole, text) in
             [(0, 0, "–"), (0, 10, "0%"), (1, 3, "33.3%"), (10, 10, "100%"), (1, 100_000, "<0.1%"), (99_999, 100_000, ">99.9%")]

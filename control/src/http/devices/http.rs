@@ -20,7 +20,8 @@ use super::{preflight, prepared, put, wrong_method};
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Exceeded;
 use crate::domain::counting::ReportStatus;
-use crate::domain::error::{Error, RateLimit, Result, Thing};
+use crate::domain::deployments::first_checks;
+use crate::domain::error::{Error, RateLimit, Result, Thing, chain};
 use crate::http::AppState;
 use crate::http::extract::{check_type, read_body};
 use shared::FieldErrors;
@@ -71,7 +72,20 @@ pub(crate) async fn check_for_update(app: &AppState, endpoint: &Endpoint, query:
     let snapshot = app.snapshots.current(&request.deployment_key).await?;
     let snapshot = snapshot.filter(|snapshot| !snapshot.is_tombstone()).ok_or(Error::NotFound(Thing::Deployment))?;
     let decision = select(&snapshot, &request);
+    if app.front.awaited_checks.take(&request.deployment_key) {
+        note_first_check(app, request.deployment_key.clone());
+    }
     Ok(check::answer(endpoint.case, &request, &snapshot, &decision, &app.download_urls()))
+}
+
+/// Notes the first check that a page waits for. The device does not wait for the database.
+fn note_first_check(app: &AppState, key: DeploymentKey) {
+    let app = app.clone();
+    tokio::spawn(async move {
+        if let Err(error) = first_checks::note(&app.db, &key, app.now()).await {
+            tracing::warn!(cause = %chain(&error), "failed to note the first check of a deployment");
+        }
+    });
 }
 
 /// Whether the key belonged to a deployment that was deleted.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::extract::multipart::MultipartError;
+use axum::extract::multipart::{MultipartError, MultipartRejection};
 use axum::http::StatusCode;
 use futures_util::{StreamExt, stream};
 
@@ -81,6 +81,16 @@ pub(crate) fn watch(request: Request, max: u64) -> (Request, Meter) {
         }))
     });
     (request, meter)
+}
+
+/// The refusal of a body that is not a multipart form.
+pub(crate) fn rejected(rejection: &MultipartRejection) -> Error {
+    match rejection.status() {
+        StatusCode::BAD_REQUEST if matches!(rejection, MultipartRejection::InvalidBoundary(_)) => {
+            Error::WrongType("multipart/form-data with a boundary")
+        }
+        _ => Error::Invalid(FieldErrors::of_request("the multipart body cannot be read")),
+    }
 }
 
 /// How often in a row the parser asked for more without returning anything, while its buffer was full.

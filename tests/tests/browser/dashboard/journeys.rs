@@ -221,7 +221,7 @@ async fn keys_are_created_deleted_and_revoked() {
     with_all(async |app, visit| {
         signed_in(app, visit).await;
         let with = |key: &str| app.anonymous().with_token(Some(key.to_owned()));
-        visit.press("Keys").await;
+        visit.press_in_menu("Keys").await;
         visit.is_at("Keys").await;
         visit.press("Create access key").await;
         visit.is_at("New access key").await;

@@ -93,6 +93,7 @@ fn every_page_was_opened(opened: &[String]) {
         "/end",
         "/end-others",
         "/metrics/live",
+        "/first-steps",
         ".csv",
     ];
     let missing =

@@ -1,11 +1,15 @@
 //! The dashboard's pages in a real browser: with a mouse, with the keyboard alone, without JavaScript, and with authenticators.
 
 mod journeys;
+mod keys;
 mod looks;
+mod menus;
 mod metrics;
 mod passkeys;
 mod policy;
+mod print;
 mod refusals;
+mod releases;
 mod scripts;
 mod terminal;
 
@@ -41,7 +45,7 @@ async fn sign_up(app: &TestApp, visit: &Visit) {
 }
 
 async fn sign_out(visit: &Visit) {
-    visit.press("Sign out").await;
+    visit.press_in_menu("Sign out").await;
     visit.sees("You are signed out.").await;
 }
 

@@ -13,7 +13,7 @@ async fn a_passkey_signs_in_without_a_password_and_confirms_changes() {
         let visit = Visit::start(&app, input_method).await;
         visit.plug_in_authenticator(true).await;
         sign_up(&app, &visit).await;
-        visit.press("Two-factor authentication").await;
+        visit.press_in_menu("Two-factor authentication").await;
         visit.is_at("Two-factor authentication off").await;
         visit.press("Add a passkey").await;
         visit.is_at("Add a passkey").await;
@@ -44,7 +44,7 @@ async fn a_passkey_signs_in_without_a_password_and_confirms_changes() {
         visit.is_at("Apps").await;
 
         // Adds an authenticator app, with the passkey as proof.
-        visit.press("Two-factor authentication").await;
+        visit.press_in_menu("Two-factor authentication").await;
         visit.is_at("Two-factor authentication on").await;
         visit.press("Set up authenticator app").await;
         let totp = scan(&visit).await;

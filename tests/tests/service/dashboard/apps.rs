@@ -1,5 +1,6 @@
 //! The pages of apps, deployments and releases.
 
+use control::testing::jobs;
 use serde_json::json;
 use shared::ids::ReportId;
 use tests::reader::Form;
@@ -63,6 +64,48 @@ async fn pages_show_what_runs_where_and_how_it_does() {
     reader.open("/dashboard/apps/demo/activity").await.shows("ada@example.com");
     let csv = reader.open(&format!("{PRODUCTION}/metrics/days.csv")).await.has_status(200).html();
     assert!(csv.starts_with("date"), "{csv}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deployment_shows_how_devices_adopt_its_releases() {
+    let app = TestApp::spawn().await;
+    for name in ["ada", "bob"] {
+        app.register(name).await;
+    }
+    let ada = app.log_in("ada").await;
+    let (production, _) = ada.create_app("demo").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    assert!(!reader.open(PRODUCTION).await.html().contains("Adoption"), "there is no release");
+    ada.upload("demo", "Production", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let page = reader.open(PRODUCTION).await.shows("There is no history in this range.").html();
+    assert!(!page.contains("charts-") && !page.contains("uplot"), "{page}");
+    let now = app.clock.now();
+    let reports = ["a", "b"]
+        .iter()
+        .zip(1_u8..)
+        .map(|(client, number)| report(ReportId::v7(now, [number; 10]).as_ref(), now.0, &production, Some(client), "installed", "v1"));
+    app.deliver(&reports.collect::<Vec<_>>()).await;
+    jobs::history_round(&app.state()).await;
+    ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Viewer" })).await.assert(201);
+    let mut bob = app.signed_in_reader("bob").await;
+    for (reader, page) in [(&mut reader, PRODUCTION.to_owned()), (&mut bob, PRODUCTION.replace("demo", "ada@example.com:demo"))] {
+        // Other numbers of days than those of the links, and anything that is not a number, are the default.
+        for (query, range) in [
+            ("", "30 days"),
+            ("?days=7", "7 days"),
+            ("?days=365", "1 year"),
+            ("?days=8", "30 days"),
+            ("?days=x", "30 days"),
+            ("?days=-1", "30 days"),
+        ] {
+            let page = reader.open(&format!("{page}{query}")).await.has_status(200).html();
+            assert!(
+                page.contains("data-chart=\"stacked\" data-of=\"adoption-table\"") && page.contains("data-number=\"2\""),
+                "{query}: {page}"
+            );
+            assert!(page.contains(&format!("aria-current=\"true\">{range}</a>")), "{query}: {page}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,9 @@
 //! The pages' static files.
 
 use std::fs;
+use std::io::Read as _;
 
+use flate2::read::GzDecoder;
 use reqwest::Method;
 use tests::TestApp;
 use xtask::paths;
@@ -34,9 +36,15 @@ async fn static_files_are_local_named_by_hash_and_cached_forever() {
         for foreign in ["@import", "url(", "//cdn", "https://", "eval(", "innerHTML"] {
             assert!(!text.contains(foreign), "{file}: {foreign}");
         }
-        total += answer.body.len();
+        let packed = reader.ask(Method::GET, &format!("/dashboard/assets/{file}"), &[("accept-encoding", "gzip, br")], None).await;
+        assert_eq!(packed.header("content-encoding"), "gzip", "{file}");
+        assert_eq!(packed.header("vary"), "accept-encoding", "{file}");
+        let mut unpacked = Vec::new();
+        GzDecoder::new(&packed.body[..]).read_to_end(&mut unpacked).unwrap();
+        assert_eq!(unpacked, answer.body, "{file}");
+        total += packed.body.len();
     }
-    assert!(total < 100_000, "{total} bytes");
+    assert!(total < 50_000, "{total} bytes");
     for unknown in ["dashboard.css", "dashboard-000000000000.css", "..%2F..%2FCargo.toml"] {
         reader.ask(Method::GET, &format!("/dashboard/assets/{unknown}"), &[], None).await.refused(404);
     }

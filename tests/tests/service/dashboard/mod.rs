@@ -1,18 +1,24 @@
 //! The dashboard's pages over HTTP, as a browser without JavaScript uses them.
 
 mod account;
+mod activity;
 mod after_sign_in;
+mod app_settings;
 mod apps;
 mod authorized_devices;
 mod base_address;
+mod contents;
 mod cookie_and_bearer;
 mod cookies;
 mod escaping;
 mod factors;
 mod files;
+mod first_steps;
 mod forged;
 mod headers;
 mod keys;
+mod navigation;
+mod overview;
 mod passkeys;
 mod passwords;
 mod prefilled;
@@ -22,6 +28,7 @@ mod sessions;
 mod shared_apps;
 mod sign_in;
 mod sign_up;
+mod uploads;
 
 use tests::{Options, TestApp};
 
@@ -68,6 +75,7 @@ const PAGES: &[(&str, Audience)] = &[
     ("/security/recovery-codes", Audience::SignedIn),
     ("/security/recovery-codes/download", Audience::Sent),
     ("/account", Audience::SignedIn),
+    ("/usage", Audience::SignedIn),
     ("/account/password", Audience::SignedIn),
     ("/account/delete", Audience::SignedIn),
     ("/account/apps/{app_id}/accept", Audience::SignedIn),
@@ -86,15 +94,24 @@ const PAGES: &[(&str, Audience)] = &[
     ("/cli/authorize/{authorization}", Audience::SignedIn),
     ("/cli/key", Audience::SignedIn),
     ("/new-app", Audience::SignedIn),
+    ("/switch-app", Audience::SignedIn),
     ("/apps/{app}", Audience::SignedIn),
     ("/apps/{app}/collaborators", Audience::SignedIn),
+    ("/apps/{app}/collaborators/{email}", Audience::SignedIn),
+    ("/apps/{app}/collaborators/{email}/remove", Audience::SignedIn),
+    ("/apps/{app}/settings", Audience::SignedIn),
+    ("/apps/{app}/transfer", Audience::SignedIn),
+    ("/apps/{app}/delete", Audience::SignedIn),
     ("/apps/{app}/activity", Audience::SignedIn),
     ("/apps/{app}/new-deployment", Audience::SignedIn),
     ("/apps/{app}/deployments/{deployment}/settings", Audience::SignedIn),
+    ("/apps/{app}/deployments/{deployment}/upload", Audience::SignedIn),
+    ("/apps/{app}/deployments/{deployment}/first-steps", Audience::SignedIn),
     ("/apps/{app}/deployments/{deployment}/check", Audience::SignedIn),
     ("/apps/{app}/deployments/{deployment}/releases/{label}/promote", Audience::SignedIn),
     ("/apps/{app}/deployments/{deployment}", Audience::SignedIn),
     ("/apps/{app}/deployments/{deployment}/releases/{label}", Audience::SignedIn),
+    ("/apps/{app}/deployments/{deployment}/releases/{label}/contents", Audience::SignedIn),
     ("/apps/{app}/deployments/{deployment}/releases/{label}/edit", Audience::SignedIn),
     ("/apps/{app}/deployments/{deployment}/rollback", Audience::SignedIn),
     ("/apps/{app}/deployments/{deployment}/metrics", Audience::SignedIn),

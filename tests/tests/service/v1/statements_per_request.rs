@@ -8,7 +8,7 @@ use tests::output::Output;
 use tests::{Answer, Client, Device, Options, SessionOrigin, TestApp, logged};
 
 /// Every list and every page with several entries, with a path that shows fifty.
-const PATHS: [&str; 28] = [
+const PATHS: [&str; 35] = [
     "/v1/apps",
     "/v1/apps/demo",
     "/v1/apps/demo/audit?limit=100",
@@ -27,10 +27,17 @@ const PATHS: [&str; 28] = [
     "/dashboard/apps/demo/collaborators",
     "/dashboard/apps/demo/deployments/Production",
     "/dashboard/apps/demo/deployments/Production/metrics",
+    "/dashboard/apps/demo/deployments/Production/releases/v1",
+    "/dashboard/apps/demo/deployments/Production/releases/v1/contents",
     "/dashboard/apps/demo/deployments/Production/releases/v1/edit",
     "/dashboard/apps/demo/deployments/Production/releases/v1/promote",
     "/dashboard/apps/demo/deployments/Production/rollback",
+    "/dashboard/apps/demo/deployments/Production/upload",
+    "/dashboard/apps/demo/delete",
+    "/dashboard/apps/demo/settings",
+    "/dashboard/apps/demo/transfer",
     "/dashboard/account",
+    "/dashboard/usage",
     "/dashboard/account/delete",
     "/dashboard/cli/key?hostname=laptop",
     "/dashboard/keys",
@@ -40,9 +47,15 @@ const PATHS: [&str; 28] = [
 ];
 
 /// Pages that read a list without showing it, or only a page of it.
-const SHOW_LESS: [&str; 7] = [
+const SHOW_LESS: [&str; 13] = [
+    "/dashboard/apps/demo/delete",
+    "/dashboard/apps/demo/deployments/Production/upload",
+    "/dashboard/apps/demo/settings",
+    "/dashboard/apps/demo/transfer",
     "/dashboard/apps/demo/deployments/Production",
     "/dashboard/apps/demo/deployments/Production/metrics",
+    "/dashboard/apps/demo/deployments/Production/releases/v1",
+    "/dashboard/apps/demo/deployments/Production/releases/v1/contents",
     "/dashboard/apps/demo/deployments/Production/releases/v1/edit",
     "/dashboard/apps/demo/deployments/Production/releases/v1/promote",
     "/dashboard/apps/demo/deployments/Production/rollback",

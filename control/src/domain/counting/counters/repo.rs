@@ -27,6 +27,11 @@ const TOTALS: &str = "SELECT deployments.id AS deployment_id, CAST(SUM(active) A
     LEFT JOIN (SELECT deployment_id, 'v' || CAST(MAX(label) AS TEXT) AS newest FROM releases \
         WHERE deployment_id IN (SELECT id FROM deployments WHERE app_id = $1) GROUP BY deployment_id) labels \
         ON labels.deployment_id = deployments.id WHERE deployments.app_id = $1 GROUP BY deployments.id";
+const TOTALS_OF: &str = "WITH wanted (wanted_id, newest) AS (VALUES [(?, ?)]) SELECT wanted_id AS deployment_id, CAST(SUM(active) AS BIGINT) AS active, \
+    CAST(SUM(CASE WHEN place = newest THEN active ELSE 0 END) AS BIGINT) AS current, \
+    CAST(SUM(CASE WHEN place = newest THEN installed ELSE 0 END) AS BIGINT) AS installed, \
+    CAST(SUM(CASE WHEN place = newest THEN failed ELSE 0 END) AS BIGINT) AS failed FROM wanted CROSS JOIN deployments CROSS JOIN metric_counters \
+    WHERE deployments.id = wanted_id AND metric_counters.deployment_id = wanted_id AND epoch = counting_epoch GROUP BY wanted_id";
 
 // SQLite would run (deployment_id, epoch, place) IN (VALUES …) by reading the whole index. It keeps the order of a CROSS JOIN.
 const EXISTING: &str = "WITH wanted (deployment, current, bucket) AS (VALUES [(?, ?, ?)]) \
@@ -50,7 +55,7 @@ const ADD: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, act
     day = CASE WHEN excluded.day > metric_counters.day THEN excluded.day ELSE metric_counters.day END";
 
 /// Every SQL statement in this file.
-pub const SQL: &[&str] = &[LIST, PLACES, TOTALS, EXISTING, OPEN_DAYS, ADD];
+pub const SQL: &[&str] = &[LIST, PLACES, TOTALS, TOTALS_OF, EXISTING, OPEN_DAYS, ADD];
 
 /// The counts of one label or binary version.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -91,6 +96,22 @@ struct TotalsRow {
 /// The totals of the app's deployments that have counters.
 pub async fn totals(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<HashMap<DeploymentId, Totals>> {
     let rows: Vec<TotalsRow> = on!(tx, |conn| sqlx::query_as(TOTALS).bind(app).fetch_all(conn).await)?;
+    Ok(rows.into_iter().map(|row| (row.deployment_id, row.totals)).collect())
+}
+
+/// The totals of those of these deployments that have counters. Each is given with the name of its newest release, or an empty text.
+pub async fn totals_of(tx: &mut ReadTx, wanted: &[(&DeploymentId, String)]) -> sqlx::Result<HashMap<DeploymentId, Totals>> {
+    if wanted.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let sql = tx.listed(TOTALS_OF, wanted.len());
+    let rows: Vec<TotalsRow> = on!(tx, |conn| {
+        let mut query = sqlx::query_as(sql).persistent(false);
+        for (deployment, newest) in wanted {
+            query = query.bind(*deployment).bind(newest);
+        }
+        query.fetch_all(conn).await
+    })?;
     Ok(rows.into_iter().map(|row| (row.deployment_id, row.totals)).collect())
 }
 

@@ -1,5 +1,8 @@
 //! SQL of daily history.
 
+use std::collections::{BTreeMap, HashMap};
+
+use futures_util::TryStreamExt;
 use shared::ids::DeploymentId;
 use shared::keys::Label;
 use shared::time::UtcDay;
@@ -26,6 +29,9 @@ const LIST: &str =
 // Counted back from the last day, so that it is always one of them.
 const SAMPLED: &str = "SELECT day, labels FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day >= $3 AND day <= $4 \
     AND (day - $4) % $5 = 0 ORDER BY day";
+// SQLite keeps the order of a CROSS JOIN: a range of the primary key for each deployment.
+const SINCE: &str = "SELECT m.deployment_id, m.day, m.labels FROM deployments d CROSS JOIN metric_days m \
+    WHERE m.deployment_id = d.id AND m.epoch = d.counting_epoch AND m.day >= ? AND d.id IN ([?])";
 const IS_EXPIRED: &str = "SELECT 1 FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed LIMIT 1";
 const DELETE_EXPIRED: &str = "DELETE FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND is_closed \
     AND day IN (SELECT day FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed ORDER BY day LIMIT $4)";
@@ -42,8 +48,22 @@ const OPEN: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, ac
     before_active, before_downloaded, before_installed, before_failed";
 
 /// Every SQL statement in this file.
-pub const SQL: &[&str] =
-    &[RELEASED, HAS_RELEASES, COUNTERS, NEWEST, NEWEST_CLOSED, CLOSE, SAVE, LIST, SAMPLED, IS_EXPIRED, DELETE_EXPIRED, RETENTION, OPEN];
+pub const SQL: &[&str] = &[
+    RELEASED,
+    HAS_RELEASES,
+    COUNTERS,
+    NEWEST,
+    NEWEST_CLOSED,
+    CLOSE,
+    SAVE,
+    LIST,
+    SAMPLED,
+    SINCE,
+    IS_EXPIRED,
+    DELETE_EXPIRED,
+    RETENTION,
+    OPEN,
+];
 
 /// A deployment with releases.
 #[derive(Debug, sqlx::FromRow)]
@@ -215,8 +235,35 @@ pub async fn sampled(tx: &mut ReadTx, series: &Series, from: UtcDay, to: UtcDay,
 }
 
 fn parsed(rows: Vec<(UtcDay, String)>) -> sqlx::Result<Vec<(UtcDay, Labels)>> {
-    let read = |(day, labels): (UtcDay, String)| Ok((day, serde_json::from_str(&labels)?));
-    rows.into_iter().map(read).collect::<Result<_, serde_json::Error>>().map_err(|error| sqlx::Error::Decode(Box::new(error)))
+    rows.into_iter().map(|(day, labels)| Ok((day, parse(&labels)?))).collect()
+}
+
+fn parse(labels: &str) -> sqlx::Result<Labels> {
+    serde_json::from_str(labels).map_err(|error| sqlx::Error::Decode(Box::new(error)))
+}
+
+/// The active devices of all releases at the end of each day since `from`, by deployment. A row that cannot be parsed is an error.
+///
+/// Rows are read and added up one at a time: a row can have a thousand labels, and there can be thousands of rows.
+pub async fn active_since(
+    tx: &mut ReadTx,
+    deployments: &[&DeploymentId],
+    from: UtcDay,
+) -> sqlx::Result<HashMap<DeploymentId, BTreeMap<UtcDay, i64>>> {
+    let mut found: HashMap<DeploymentId, BTreeMap<UtcDay, i64>> = HashMap::new();
+    if deployments.is_empty() {
+        return Ok(found);
+    }
+    let sql = tx.listed(SINCE, deployments.len());
+    on!(tx, |conn| {
+        let query = sqlx::query_as(sql).persistent(false).bind(from);
+        let mut rows = deployments.iter().fold(query, |query, deployment| query.bind(*deployment)).fetch(conn);
+        while let Some(row) = rows.try_next().await? {
+            let (deployment, day, labels): (DeploymentId, UtcDay, String) = row;
+            found.entry(deployment).or_default().insert(day, parse(&labels)?.0.values().map(|values| values.active).sum());
+        }
+    });
+    Ok(found)
 }
 
 /// Whether the series has closed days before this one.

@@ -7,6 +7,7 @@ pub mod repo;
 
 use std::collections::BTreeMap;
 
+use shared::keys::Label;
 use shared::time::UnixMillis;
 
 use super::rules::Change;
@@ -65,6 +66,35 @@ pub async fn read(app: &Context, grant: &AppGrant<ReadMetrics>, deployment: &str
         }
     }
     Ok(Recent { from, to, step, points })
+}
+
+/// The counters of a release in its first two days: at the end of each step, from its creation until now. `None` if it is older, because its first minutes
+/// are no longer kept. Errors: 404.
+pub async fn first_days(
+    app: &Context,
+    grant: &AppGrant<ReadMetrics>,
+    deployment: &str,
+    label: Label,
+    released: UnixMillis,
+) -> Result<Option<Vec<(UnixMillis, Change)>>> {
+    let now = app.now().minute().plus_millis(MINUTE);
+    let minutes = (now.0 - released.minute().0) / MINUTE;
+    let Some(minutes) = u16::try_from(minutes).ok().filter(|minutes| *minutes <= MAX_MINUTES) else { return Ok(None) };
+    let step_millis = i64::from(step(minutes)) * MINUTE;
+    let from = released.plus_millis(-released.0.rem_euclid(step_millis));
+    let mut tx = app.db.read().await?;
+    let deployment = deployments::find(&mut tx, grant.app(), deployment).await?;
+    let rows = repo::list_of(&mut tx, (&deployment.id, deployment.counting_epoch), (from, now), &label.to_string(), step_millis).await?;
+    let changes: BTreeMap<_, _> = rows.into_iter().map(|row| (row.time, row)).collect();
+    let times = (0..).map(|number| from.plus_millis(number * step_millis)).take_while(|time| *time < now);
+    let mut total = Change::default();
+    let counts = times.map(|time| {
+        if let Some(row) = changes.get(&time) {
+            total += Change { active: row.active, downloaded: row.downloaded, installed: row.installed, failed: row.failed };
+        }
+        (time, total)
+    });
+    Ok(Some(counts.collect()))
 }
 
 /// Since when reports are added, in milliseconds before now.

@@ -18,10 +18,13 @@ const ADD: &str = "INSERT INTO metric_minutes (deployment_id, epoch, minute, pla
 const LIST: &str = "SELECT minute - minute % $5 AS time, place, CAST(SUM(active) AS BIGINT) AS active, CAST(SUM(downloaded) AS BIGINT) AS downloaded, \
     CAST(SUM(installed) AS BIGINT) AS installed, CAST(SUM(failed) AS BIGINT) AS failed FROM metric_minutes \
     WHERE deployment_id = $1 AND epoch = $2 AND minute >= $3 AND minute < $4 GROUP BY 1, 2";
+const LIST_OF: &str = "SELECT minute - minute % $6 AS time, place, CAST(SUM(active) AS BIGINT) AS active, CAST(SUM(downloaded) AS BIGINT) AS downloaded, \
+    CAST(SUM(installed) AS BIGINT) AS installed, CAST(SUM(failed) AS BIGINT) AS failed FROM metric_minutes \
+    WHERE deployment_id = $1 AND epoch = $2 AND minute >= $3 AND minute < $4 AND place = $5 GROUP BY 1, 2";
 const DELETE_OLDEST: &str = "DELETE FROM metric_minutes WHERE minute = (SELECT MIN(minute) FROM metric_minutes) AND minute < $1";
 
 /// Every SQL statement in this file.
-pub const SQL: &[&str] = &[ADD, LIST, DELETE_OLDEST];
+pub const SQL: &[&str] = &[ADD, LIST, LIST_OF, DELETE_OLDEST];
 
 /// What changed in a step.
 #[derive(Debug, sqlx::FromRow)]
@@ -70,6 +73,25 @@ pub async fn list(
     step_millis: i64,
 ) -> sqlx::Result<Vec<StepRow>> {
     on!(tx, |conn| sqlx::query_as(LIST).bind(deployment).bind(epoch).bind(range.0).bind(range.1).bind(step_millis).fetch_all(conn).await)
+}
+
+/// Like [`list`], of one counter.
+pub async fn list_of(
+    tx: &mut ReadTx,
+    (deployment, epoch): (&DeploymentId, i64),
+    range: (UnixMillis, UnixMillis),
+    place: &str,
+    step_millis: i64,
+) -> sqlx::Result<Vec<StepRow>> {
+    on!(tx, |conn| sqlx::query_as(LIST_OF)
+        .bind(deployment)
+        .bind(epoch)
+        .bind(range.0)
+        .bind(range.1)
+        .bind(place)
+        .bind(step_millis)
+        .fetch_all(conn)
+        .await)
 }
 
 /// Deletes the rows of the oldest minute if it is before this time, and returns their number.

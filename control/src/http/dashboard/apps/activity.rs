@@ -1,15 +1,18 @@
-//! An app's activity: its audit events, for those who manage it.
+//! An app's activity: its audit events with filters, for those who manage it.
+
+use std::borrow::Cow;
 
 use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use shared::FieldErrors;
 use shared::ids::AuditEventId;
+use shared::time::UtcDay;
 
 use super::place::{self, Link, Section};
 use crate::domain::access::grant::ManageApp;
 use crate::domain::access::{AppGrant, DashboardSession};
-use crate::domain::apps::events::{self, Page};
+use crate::domain::apps::events::{self, Choices, Filter, Page};
 use crate::domain::audit::repo::ResolvedRow;
 use crate::domain::error::{Error, Result};
 use crate::http::AppState;
@@ -37,8 +40,84 @@ struct Activity<'p> {
     frame: &'p Frame,
     crumbs: Vec<Link>,
     sections: Vec<Link>,
+    page: String,
+    filter: Shown,
+    /// What is wrong with the filter.
+    error: Option<&'static str>,
+    people: Vec<String>,
+    actions: Vec<Choice>,
+    deployments: Vec<Choice>,
     events: Vec<Item>,
+    /// Whether this is not the first page.
+    is_later: bool,
+    newest: String,
     older: Option<String>,
+}
+
+/// An option of a list.
+struct Choice {
+    name: String,
+    is_chosen: bool,
+}
+
+/// The filter as it was typed.
+#[derive(Default)]
+struct Shown {
+    person: String,
+    action: String,
+    deployment: String,
+    from: String,
+    to: String,
+}
+
+impl Shown {
+    /// Whether it is not the list of all events.
+    fn is_set(&self) -> bool {
+        self.pairs().next().is_some()
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let Self { person, action, deployment, from, to } = self;
+        let all = [("person", person), ("action", action), ("deployment", deployment), ("from", from), ("to", to)];
+        all.into_iter().map(|(name, value)| (name, value.as_str())).filter(|(_, value)| !value.is_empty())
+    }
+
+    /// The page's query with this filter.
+    fn query(&self, before: Option<&AuditEventId>) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(self.pairs());
+        if let Some(before) = before {
+            query.append_pair("before", before.as_ref());
+        }
+        query.finish()
+    }
+}
+
+/// The filter as it was typed, what it means, and what is wrong with it. What is wrong is left out of the filter.
+fn read(query: &str) -> (Shown, Filter, Option<&'static str>) {
+    let text = |value: Option<Cow<'_, str>>| value.map(|value| value.trim().to_owned()).unwrap_or_default();
+    let names = ["person", "action", "deployment", "from", "to"];
+    let [person, action, deployment, from, to] = parameters(query, names, &mut FieldErrors::default()).map(text);
+    let mut error = None;
+    let mut day = |text: &str| match UtcDay::try_from(text) {
+        Ok(day) => Some(day),
+        Err(_) if text.is_empty() => None,
+        Err(_) => {
+            error = Some("Write dates as YYYY-MM-DD.");
+            None
+        }
+    };
+    let (first, last) = (day(&from), day(&to));
+    let known = events::actions().find(|known| *known == action);
+    if known.is_none() && !action.is_empty() {
+        error = Some("There is no such action.");
+    }
+    if first.is_some() && last.is_some() && first > last {
+        error = Some("The first day must not be after the last one.");
+    }
+    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let filter = Filter { person: given(&person), action: known, deployment: given(&deployment), from: first, to: last };
+    (Shown { person, action, deployment, from, to }, filter, error)
 }
 
 impl Item {
@@ -66,16 +145,31 @@ pub(super) async fn show(
     grant: AppGrant<ManageApp>,
     RawQuery(query): RawQuery,
 ) -> Result<Response> {
-    let [cursor] = parameters(query.as_deref().unwrap_or_default(), ["before"], &mut FieldErrors::default());
+    let query = query.as_deref().unwrap_or_default();
+    let [cursor] = parameters(query, ["before"], &mut FieldErrors::default());
     let cursor = cursor.and_then(|cursor| AuditEventId::try_from(cursor.as_ref()).ok());
-    let (rows, next) = events::list(&mut app.db.read().await?, &grant, &Page { limit: PAGE_SIZE, cursor }).await?;
+    let (shown, filter, error) = read(query);
+    let is_later = cursor.is_some();
+    let mut tx = app.db.read().await?;
+    let (rows, next) = events::list(&mut tx, &grant, &Page { limit: PAGE_SIZE, cursor, filter }).await?;
+    let Choices { people, deployments } = events::choices(&mut tx, &grant).await?;
+    drop(tx);
     let name = grant.called();
     let page = frame.path(&format!("{}/activity", place::app(name)));
+    let chosen = |name: String, chosen: &str| Choice { is_chosen: name == chosen, name };
     view::page(&Activity {
         crumbs: place::crumbs(&frame, &[(name, place::app(name))]),
         sections: place::sections(&frame, &grant, Section::Activity),
         events: rows.into_iter().map(|row| Item::of(&frame, row)).collect::<Result<_>>()?,
-        older: next.map(|next| format!("{page}?before={next}")),
+        older: next.map(|next| format!("{page}?{}", shown.query(Some(&next)))),
+        newest: format!("{page}?{}", shown.query(None)),
+        is_later,
+        actions: events::actions().map(|name| chosen(name.to_owned(), &shown.action)).collect(),
+        deployments: deployments.into_iter().map(|name| chosen(name, &shown.deployment)).collect(),
+        people,
+        filter: shown,
+        error,
+        page,
         frame: &frame,
     })
 }

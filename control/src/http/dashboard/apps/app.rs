@@ -6,7 +6,7 @@ use axum::response::Response;
 
 use super::place::{self, Link, Section};
 use super::release::Summary;
-use crate::domain::access::grant::{ManageDeployments, ReadApp, ReadMetrics};
+use crate::domain::access::grant::{ManageDeployments, ManageReleases, ReadApp, ReadMetrics};
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::counting::counters::{self, Totals};
 use crate::domain::error::Result;
@@ -34,6 +34,8 @@ struct AppPage<'p> {
     sections: Vec<Link>,
     app: &'p str,
     deployments: Vec<Item>,
+    /// Where the first release begins, while there is none and for those who can release: the deployment for tests, if there is one.
+    first: Option<String>,
     /// Where a deployment is created, for those who may.
     new: Option<String>,
 }
@@ -64,7 +66,10 @@ pub(super) async fn show(
             name: deployment.name,
         });
     }
+    let is_empty = items.iter().all(|one| one.current.is_none());
+    let start = items.iter().find(|one| one.name == "Staging").or(items.first()).filter(|_| is_empty && grant.also::<ManageReleases>());
     view::page(&AppPage {
+        first: start.map(|one| one.page.clone()),
         crumbs: place::crumbs(&frame, &[]),
         sections: place::sections(&frame, &grant, Section::Deployments),
         new: grant.also::<ManageDeployments>().then(|| frame.path(&format!("{}/new-deployment", place::app(name)))),

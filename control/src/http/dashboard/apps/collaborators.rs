@@ -1,18 +1,43 @@
-//! Who has access to an app, and what each role may do.
+//! Who has access to an app, and what each role may do. Those who may, add people, change their roles and remove them.
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use shared::Invalid;
 
+use super::form_page::FormPage;
 use super::place::{self, Link, Section};
-use crate::domain::access::grant::ReadApp;
+use super::unknown_account;
+use crate::domain::access::grant::{LeaveApp, ManageCollaborators, ReadApp};
 use crate::domain::access::listing::Collaborator;
-use crate::domain::access::{AppGrant, DashboardSession};
-use crate::domain::collaborators::service;
-use crate::domain::error::Result;
+use crate::domain::access::{AppGrant, DashboardSession, Role};
+use crate::domain::collaborators::service::{self, RoleInput};
+use crate::domain::email::for_lookup;
+use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
+use crate::http::dashboard::fields::Fields;
+use crate::http::dashboard::flash::Flash;
+use crate::http::dashboard::form::{Field, Form};
 use crate::http::dashboard::frame::Frame;
-use crate::http::dashboard::view;
+use crate::http::extract::{EmailPath, encode_segment};
+
+/// The roles that can be given, and what each is for.
+const ROLES: &[(&str, &str)] = &[
+    ("Developer", "Sees deployment keys; releases, promotes and rolls back"),
+    ("Viewer", "Sees releases and metrics"),
+    ("Admin", "Also manages deployments and collaborators"),
+];
+
+/// A person in the list.
+struct Item {
+    email: String,
+    role: &'static str,
+    is_caller: bool,
+    /// Where the role is changed, for those who may.
+    page: Option<String>,
+    /// Where the sender of a transfer takes it back.
+    take_back: Option<String>,
+}
 
 #[derive(Template)]
 #[template(path = "dashboard/collaborators.html")]
@@ -20,7 +45,74 @@ struct CollaboratorsPage<'p> {
     frame: &'p Frame,
     crumbs: Vec<Link>,
     sections: Vec<Link>,
-    people: Vec<Collaborator>,
+    people: Vec<Item>,
+    page: String,
+    /// The form that adds one, for those who may.
+    form: Option<&'p Form>,
+    roles: &'static [(&'static str, &'static str)],
+    chosen: String,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/collaborator.html")]
+struct One<'p> {
+    frame: &'p Frame,
+    crumbs: Vec<Link>,
+    form: &'p Form,
+    email: &'p str,
+    page: String,
+    back: String,
+    roles: &'static [(&'static str, &'static str)],
+    chosen: String,
+}
+
+/// The app's page of collaborators.
+fn page_of(app: &str) -> String {
+    format!("{}/collaborators", place::app(app))
+}
+
+/// The page of one of them.
+fn page_of_one(app: &str, email: &str) -> String {
+    format!("{}/{}", page_of(app), encode_segment(email))
+}
+
+fn form() -> Form {
+    Form::of([Field { autocomplete: "off", ..Field::email("email", "Email address") }
+        .hint("The address of an account on this server. The person is told by email.")])
+}
+
+/// The role that was sent. Its right is checked in the service.
+fn given(sent: &Fields) -> RoleInput {
+    let role = sent.text("permission").parse::<Role>().map_err(|_| Invalid::from("must be chosen"));
+    RoleInput { role, proof: Ok(None) }
+}
+
+async fn page(app: &AppState, frame: &Frame, grant: &AppGrant<ReadApp>, form: &Form, chosen: &str) -> Result<Response> {
+    let people = service::list(&mut app.db.read().await?, grant).await?;
+    let (name, can_manage) = (grant.called(), grant.also::<ManageCollaborators>());
+    let is_owner = people.iter().any(|one| one.is_current_account && one.permission == Role::Owner);
+    let is_sender = !is_owner && grant.namespace() == grant.account();
+    let item = |one: Collaborator| {
+        let its_page = frame.path(&page_of_one(name, &one.email));
+        let is_owner = one.permission == Role::Owner;
+        Item {
+            page: (can_manage && !is_owner && !one.is_current_account).then(|| its_page.clone()),
+            take_back: (is_sender && is_owner).then(|| format!("{its_page}/remove")),
+            role: one.permission.as_str(),
+            is_caller: one.is_current_account,
+            email: one.email,
+        }
+    };
+    form.page(&CollaboratorsPage {
+        crumbs: place::crumbs(frame, &[(name, place::app(name))]),
+        sections: place::sections(frame, grant, Section::Collaborators),
+        people: people.into_iter().map(item).collect(),
+        page: frame.path(&page_of(name)),
+        form: can_manage.then_some(form),
+        roles: ROLES,
+        chosen: if chosen.is_empty() { "Developer".to_owned() } else { chosen.to_owned() },
+        frame,
+    })
 }
 
 pub(super) async fn show(
@@ -29,12 +121,137 @@ pub(super) async fn show(
     _session: DashboardSession,
     grant: AppGrant<ReadApp>,
 ) -> Result<Response> {
-    let people = service::list(&mut app.db.read().await?, &grant).await?;
-    let name = grant.called();
-    view::page(&CollaboratorsPage {
-        crumbs: place::crumbs(&frame, &[(name, place::app(name))]),
-        sections: place::sections(&frame, &grant, Section::Collaborators),
-        frame: &frame,
-        people,
+    page(&app, &frame, &grant, &form(), "").await
+}
+
+pub(super) async fn add(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    right: AppGrant<ManageCollaborators>,
+    grant: AppGrant<ReadApp>,
+    sent: Fields,
+) -> Result<Response> {
+    let email = for_lookup(sent.text("email").trim());
+    match service::add(&app, &right, given(&sent), &email).await {
+        Ok(role) => {
+            let text =
+                format!("{email} has the role {} now. They see the app at once, under its full name until they accept it.", role.as_str());
+            frame.redirect_with_flash(&page_of(grant.called()), &Flash::good(text))
+        }
+        Err(error) => {
+            let mut form = form();
+            form.keep(&sent);
+            page(&app, &frame, &grant, &form.refuse(unknown_account(&app, error))?, sent.text("permission")).await
+        }
+    }
+}
+
+/// The collaborator with this address. Errors: 404.
+async fn find(app: &AppState, grant: &AppGrant<ReadApp>, email: &str) -> Result<Collaborator> {
+    let people = service::list(&mut app.db.read().await?, grant).await?;
+    people.into_iter().find(|one| for_lookup(&one.email) == email).ok_or(Error::NotFound(Thing::Collaborator))
+}
+
+fn page_for_one(frame: &Frame, name: &str, one: &Collaborator, form: &Form, chosen: &str) -> Result<Response> {
+    form.page(&One {
+        crumbs: place::crumbs(frame, &[(name, place::app(name)), ("Collaborators", page_of(name))]),
+        email: &one.email,
+        page: frame.path(&page_of_one(name, &one.email)),
+        back: frame.path(&page_of(name)),
+        roles: ROLES,
+        chosen: if chosen.is_empty() { one.permission.as_str().to_owned() } else { chosen.to_owned() },
+        frame,
+        form,
     })
+}
+
+pub(super) async fn show_one(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    _right: AppGrant<ManageCollaborators>,
+    grant: AppGrant<ReadApp>,
+    EmailPath(email): EmailPath,
+) -> Result<Response> {
+    let found = find(&app, &grant, &email).await?;
+    page_for_one(&frame, grant.called(), &found, &Form::default(), "")
+}
+
+pub(super) async fn change(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    right: AppGrant<ManageCollaborators>,
+    grant: AppGrant<ReadApp>,
+    EmailPath(email): EmailPath,
+    sent: Fields,
+) -> Result<Response> {
+    match service::update(&app, &right, given(&sent), &email).await {
+        Ok((email, role)) => {
+            let text = format!("{email} has the role {} now.", role.as_str());
+            frame.redirect_with_flash(&page_of(grant.called()), &Flash::good(text))
+        }
+        Err(error) => {
+            let form = Form::default().refuse(error)?;
+            let found = find(&app, &grant, &email).await?;
+            page_for_one(&frame, grant.called(), &found, &form, sent.text("permission"))
+        }
+    }
+}
+
+fn removal_page(frame: &Frame, name: &str, found: &Collaborator, form: &Form) -> Result<Response> {
+    let is_transfer = found.permission == Role::Owner;
+    let (title, text, button) = if is_transfer {
+        ("Take back the app?".to_owned(), format!("{} loses access at once, and you own the app again.", found.email), "Take back app")
+    } else {
+        (format!("Remove {}?", found.email), "They lose access at once, with all their keys. They are not told.".to_owned(), "Remove")
+    };
+    form.page(&FormPage {
+        crumbs: place::crumbs(frame, &[(name, place::app(name)), ("Collaborators", page_of(name))]),
+        text: vec![text],
+        page: frame.path(&format!("{}/remove", page_of_one(name, &found.email))),
+        back: frame.path(&page_of(name)),
+        is_dangerous: true,
+        title,
+        button,
+        frame,
+        form,
+    })
+}
+
+pub(super) async fn show_removal(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    grant: AppGrant<ReadApp>,
+    EmailPath(email): EmailPath,
+) -> Result<Response> {
+    let found = find(&app, &grant, &email).await?;
+    removal_page(&frame, grant.called(), &found, &Form::default())
+}
+
+pub(super) async fn remove(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    right: AppGrant<LeaveApp>,
+    grant: AppGrant<ReadApp>,
+    EmailPath(email): EmailPath,
+) -> Result<Response> {
+    let found = find(&app, &grant, &email).await;
+    match service::remove(&app, &right, &email).await {
+        // Those who remove themselves see the app no longer.
+        Ok(()) if found.as_ref().is_ok_and(|one| one.is_current_account) => {
+            frame.redirect_with_flash("/", &Flash::good("You left the app."))
+        }
+        // Somebody else was faster.
+        Ok(()) | Err(Error::NotFound(Thing::Collaborator)) => {
+            frame.redirect_with_flash(&page_of(grant.called()), &Flash::good(format!("{email} has no access anymore.")))
+        }
+        Err(error) => {
+            let form = Form::default().refuse(error)?;
+            removal_page(&frame, grant.called(), &found?, &form)
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! A deployment's page: the current release, its releases with search and pages, and the key for the SDK.
+//! A deployment's page: the current release, its releases with search and pages, how devices adopt them, and the key for the SDK.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,14 @@ use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use shared::FieldErrors;
 
+use super::first_steps::FirstSteps;
+use super::metrics::{self, RANGES, RangeLink, Row};
 use super::place::{self, Link, Section};
 use super::release::{Summary, audience};
-use crate::domain::access::grant::{ManageDeployments, ManageReleases, ReadApp};
+use crate::domain::access::grant::{ManageDeployments, ManageReleases, ReadApp, ReadMetrics};
 use crate::domain::access::{AppGrant, DashboardSession};
+use crate::domain::counting::history::days::DayRange;
+use crate::domain::counting::history::summary;
 use crate::domain::error::Result;
 use crate::domain::releases::current;
 use crate::domain::releases::listing::{self, Page};
@@ -23,6 +27,8 @@ use crate::http::extract::{DeploymentPath, encode_segment};
 
 /// The releases of a page.
 const PAGE_SIZE: u8 = 25;
+/// The days of the chart, unless others are chosen.
+const DEFAULT_DAYS: i64 = 30;
 
 #[derive(Template)]
 #[template(path = "dashboard/deployment.html")]
@@ -42,18 +48,25 @@ struct DeploymentPage<'p> {
     older: Option<String>,
     /// Whether this is not the first page.
     is_later: bool,
+    ranges: Vec<RangeLink>,
+    curves: Vec<String>,
+    adoption: Vec<Row>,
     can_release: bool,
     can_manage: bool,
     /// `None` if the caller may not see it.
     key: Option<String>,
     server: &'p str,
+    /// What has happened on the way to the first update, until it is installed.
+    first_steps: Option<FirstSteps>,
 }
 
-/// The search and the label number after which the page starts. What is not a number starts at the newest release.
-fn read(query: &str) -> (String, Option<i64>) {
-    let [search, before] = parameters(query, ["search", "before"], &mut FieldErrors::default());
+/// The search, the label number after which the page starts, and the days of the chart. What is not a number starts at the newest release; other days than
+/// those of the links are the default.
+fn read(query: &str) -> (String, Option<i64>, i64) {
+    let [search, before, days] = parameters(query, ["search", "before", "days"], &mut FieldErrors::default());
     let before = before.and_then(|text| text.parse::<u32>().ok()).map(i64::from);
-    (search.map(Cow::into_owned).unwrap_or_default(), before)
+    let days = days.and_then(|text| text.parse().ok()).filter(|days| RANGES.contains(days)).unwrap_or(DEFAULT_DAYS);
+    (search.map(Cow::into_owned).unwrap_or_default(), before, days)
 }
 
 pub(super) async fn show(
@@ -61,10 +74,11 @@ pub(super) async fn show(
     frame: Frame,
     _session: DashboardSession,
     grant: AppGrant<ReadApp>,
+    metrics_grant: AppGrant<ReadMetrics>,
     DeploymentPath(name): DeploymentPath,
     RawQuery(query): RawQuery,
 ) -> Result<Response> {
-    let (search, after) = read(query.as_deref().unwrap_or_default());
+    let (search, after, days) = read(query.as_deref().unwrap_or_default());
     let wanted = Page {
         limit: PAGE_SIZE,
         after,
@@ -74,12 +88,24 @@ pub(super) async fn show(
     let mut tx = app.db.read().await?;
     let (deployment, newest) = current::get(&mut tx, &grant, &name).await?;
     let (rows, next) = listing::list(&mut tx, &grant, &name, &wanted).await?;
+    let first_steps =
+        FirstSteps::of(&app, &frame, &mut tx, (&grant, &metrics_grant), &name, deployment.key.as_deref(), newest.as_ref()).await?;
     drop(tx);
+    let range = DayRange { from: Some(app.now().utc_day().plus_days(1 - days)), to: None };
+    let history = summary::read(&app, &metrics_grant, &name, &range).await?;
     let called = grant.called();
     let summary = |row: &ReleaseRow| Summary::of(&frame, (called, &name), row);
     let current = newest.map(|newest| summary(&newest.row)).transpose()?;
     let page = frame.path(&place::deployment(called, &name));
+    let ranges = RANGES.map(|range| RangeLink {
+        text: metrics::length(range),
+        address: format!("{page}?days={range}#adoption"),
+        is_current: range == days,
+    });
     view::page(&DeploymentPage {
+        ranges: ranges.into(),
+        curves: metrics::curves(&history),
+        adoption: metrics::adoption(&history),
         crumbs: place::crumbs(&frame, &[(called, place::app(called))]),
         sections: place::sections(&frame, &grant, Section::Deployments),
         app: called,
@@ -95,6 +121,7 @@ pub(super) async fn show(
         can_manage: grant.also::<ManageDeployments>(),
         can_release: grant.also::<ManageReleases>(),
         key: deployment.key,
+        first_steps: first_steps.filter(|steps| !steps.is_installed),
         server: &app.settings.base_url,
         frame: &frame,
     })

@@ -116,7 +116,7 @@ fn page(frame: &Frame, target: &Target<'_>, found: &Found, form: &Form, sent: Op
 }
 
 /// A rollout that was typed. Errors: not 1 to 100.
-pub(super) fn percent(text: &str) -> Result<Percent, Invalid> {
+pub fn percent(text: &str) -> Result<Percent, Invalid> {
     let number = text.trim().trim_end_matches('%').trim_end().parse::<u64>().ok();
     number.and_then(Percent::new).ok_or_else(|| Invalid::from("must be a whole number from 1 to 100"))
 }
@@ -180,9 +180,7 @@ pub(super) async fn submit(
             // What was typed stays, next to what the release is now.
             let found = target.find(&app).await?;
             let mut form = form(&found);
-            for field in &mut form.fields {
-                sent.text(field.name).clone_into(&mut field.value);
-            }
+            form.keep(&sent);
             page(&frame, &target, &found, &form.refuse(error)?, Some(&sent))
         }
     }

@@ -1,22 +1,48 @@
-//! The dashboard's first page: the apps of the account, or how to get to the first one.
+//! The dashboard's first page: the apps of the account with what runs where, or how to get to the first one.
+
+use std::borrow::Cow;
 
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
+use shared::FieldErrors;
 use shared::keys::Name;
+use shared::time::UtcDay;
 
 use super::place;
-use crate::domain::access::listing::{self, App};
-use crate::domain::access::{AppCreator, DashboardSession, SignedIn};
+use super::release::Summary;
+use super::trend::Trend;
+use crate::domain::access::listing::{self, NamedApp};
+use crate::domain::access::{AppCreator, DashboardSession, Role};
+use crate::domain::apps::overview::{self, AppOverview, DeploymentOverview, Overview, Wanted};
 use crate::domain::apps::service::{self, NewApp};
+use crate::domain::counting::counters::Totals;
 use crate::domain::error::{Error, Result};
+use crate::domain::releases::repo::LabeledRow;
+use crate::domain::releases::service::label;
 use crate::http::AppState;
 use crate::http::dashboard::fields::Fields;
 use crate::http::dashboard::flash::Flash;
 use crate::http::dashboard::form::{Field, Form};
 use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::view;
+use crate::http::extract::encode_segment;
+use crate::http::extract::query::parameters;
 use crate::infra::dates::RelativeTime;
+
+/// The apps in the menu that switches between them.
+const SWITCHED: usize = 20;
+
+/// A deployment in the list.
+struct Deployment {
+    name: String,
+    page: String,
+    metrics: String,
+    current: Option<Summary>,
+    active: String,
+    failure_rate: String,
+    trend: Option<Trend>,
+}
 
 /// An app in the list.
 struct Item {
@@ -25,24 +51,67 @@ struct Item {
     role: &'static str,
     /// Who owns it, where that is someone else.
     owner: Option<String>,
-    /// Names and pages.
-    deployments: Vec<(String, String)>,
+    deployments: Vec<Deployment>,
+    /// The number of its other deployments.
+    others: usize,
     created: RelativeTime,
+    /// What the search field finds before it is sent: the name and the current releases.
+    find: String,
 }
 
 impl Item {
-    fn of(frame: &Frame, app: App) -> Self {
-        let link = |name: &String| (name.clone(), frame.path(&place::deployment(&app.name, name)));
-        let own = app.collaborators.iter().find(|one| one.is_current_account);
-        let owner = app.collaborators.iter().find(|one| one.permission == crate::domain::access::Role::Owner && !one.is_current_account);
-        Self {
+    fn of(frame: &Frame, days: (UtcDay, UtcDay), AppOverview { app, deployments, others }: AppOverview) -> Result<Self> {
+        let deployment = |one: DeploymentOverview| -> Result<Deployment> {
+            let page = place::deployment(&app.name, &one.name);
+            let Totals { active, installed, failed, .. } = one.totals;
+            Ok(Deployment {
+                metrics: frame.path(&format!("{page}/metrics")),
+                page: frame.path(&page),
+                current: one.newest.as_ref().map(|row| Summary::of(frame, (&app.name, &one.name), row)).transpose()?,
+                active: view::grouped(active),
+                failure_rate: view::share(failed, installed.saturating_add(failed)),
+                trend: Trend::of(days, &one.active),
+                name: one.name,
+            })
+        };
+        let deployments = deployments.into_iter().map(deployment).collect::<Result<Vec<_>>>()?;
+        let labels = deployments.iter().filter_map(|one| one.current.as_ref()).map(|release| release.label.as_str());
+        Ok(Self {
             page: frame.path(&place::app(&app.name)),
-            role: own.map_or("", |own| own.permission.as_str()),
-            owner: owner.map(|owner| owner.email.clone()),
-            deployments: app.deployments.iter().map(link).collect(),
+            role: app.role.as_str(),
+            owner: app.owner.filter(|_| app.role != Role::Owner),
             created: RelativeTime::of(app.created_time, frame.now()),
+            find: std::iter::once(app.name.as_str()).chain(labels).collect::<Vec<_>>().join(" "),
+            others,
+            deployments,
             name: app.name,
-        }
+        })
+    }
+}
+
+/// A release that the search found.
+struct Found {
+    app: String,
+    deployment: String,
+    label: String,
+    page: String,
+    target: String,
+    released: RelativeTime,
+    released_by: String,
+}
+
+impl Found {
+    fn of(frame: &Frame, app: String, row: LabeledRow) -> Result<Self> {
+        let label = label(row.label)?;
+        Ok(Self {
+            page: frame.path(&place::release(&app, &row.deployment, label)),
+            label: label.to_string(),
+            target: row.app_version,
+            released: RelativeTime::of(row.upload_time, frame.now()),
+            released_by: row.released_by,
+            deployment: row.deployment,
+            app,
+        })
     }
 }
 
@@ -50,8 +119,25 @@ impl Item {
 #[template(path = "dashboard/apps.html")]
 struct ListPage<'p> {
     frame: &'p Frame,
+    has_apps: bool,
     apps: Vec<Item>,
+    releases: Vec<Found>,
+    search: String,
+    /// The number of the page, from 1, and of pages.
+    page: usize,
+    pages: usize,
+    previous: Option<String>,
+    next: Option<String>,
     server: &'p str,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/switch_app.html")]
+struct SwitchPage<'p> {
+    frame: &'p Frame,
+    /// Pages and names.
+    apps: Vec<(String, String)>,
+    has_more: bool,
 }
 
 #[derive(Template)]
@@ -61,10 +147,44 @@ struct New<'p> {
     form: &'p Form,
 }
 
-pub(super) async fn show(State(app): State<AppState>, frame: Frame, _session: DashboardSession, caller: SignedIn) -> Result<Response> {
-    let apps = listing::list(&mut app.db.read().await?, &caller).await?;
-    let apps = apps.into_iter().map(|app| Item::of(&frame, app)).collect();
-    view::page(&ListPage { frame: &frame, apps, server: &app.settings.base_url })
+/// The search and the number of the page. What is not a number is the first page.
+fn read(query: &str) -> Wanted {
+    let [search, page] = parameters(query, ["q", "page"], &mut FieldErrors::default());
+    let page = page.and_then(|text| text.parse::<u16>().ok()).map_or(0, |page| usize::from(page).saturating_sub(1));
+    Wanted { search: search.map(Cow::into_owned).unwrap_or_default(), page }
+}
+
+pub(super) async fn show(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    RawQuery(query): RawQuery,
+) -> Result<Response> {
+    let wanted = read(query.as_deref().unwrap_or_default());
+    let Overview { apps, page, pages, has_apps, days, releases } = overview::read(&app, &session, &wanted).await?;
+    let list = frame.path("/");
+    let address = |number: usize| format!("{list}?q={}&page={number}", encode_segment(&wanted.search));
+    view::page(&ListPage {
+        has_apps,
+        apps: apps.into_iter().map(|app| Item::of(&frame, days, app)).collect::<Result<_>>()?,
+        releases: releases.into_iter().map(|(app, row)| Found::of(&frame, app, row)).collect::<Result<_>>()?,
+        page: page + 1,
+        pages,
+        previous: (page > 0).then(|| address(page)),
+        next: (page + 1 < pages).then(|| address(page + 2)),
+        search: wanted.search,
+        server: &app.settings.base_url,
+        frame: &frame,
+    })
+}
+
+/// The apps that the header's menu shows; it fetches this page.
+pub(super) async fn show_switch(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
+    let apps = listing::names(&mut app.db.read().await?, &session).await?;
+    let has_more = apps.len() > SWITCHED;
+    let link = |NamedApp { name, .. }| (frame.path(&place::app(&name)), name);
+    let apps = apps.into_iter().take(SWITCHED).map(link).collect();
+    view::page(&SwitchPage { frame: &frame, apps, has_more })
 }
 
 fn form() -> Form {
@@ -91,9 +211,7 @@ pub(super) async fn create(
         Ok(created) => frame.redirect_with_flash(&place::app(&created.name), &Flash::good(format!("Created the app {}.", created.name))),
         Err(error) => {
             let mut form = form();
-            for field in &mut form.fields {
-                sent.text(field.name).clone_into(&mut field.value);
-            }
+            form.keep(&sent);
             let form = form.refuse(error)?;
             form.page(&New { frame: &frame, form: &form })
         }

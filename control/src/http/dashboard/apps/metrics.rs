@@ -2,6 +2,8 @@
 //!
 //! Every chart is drawn from a table on the page (`charts.js`). The part for the last hour is also a page of its own, which replaces it every few seconds.
 
+use std::cmp::Reverse;
+
 use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::http::header;
@@ -26,14 +28,14 @@ use crate::http::extract::query::parameters;
 use crate::infra::dates;
 
 /// The ranges that links lead to, in days.
-const RANGES: [i64; 5] = [7, 14, 30, 90, 365];
+pub(super) const RANGES: [i64; 5] = [7, 14, 30, 90, 365];
 /// The minutes of the part that is updated.
 const LIVE_MINUTES: u16 = 60;
 
 /// A number of a table: as people read it, and for the chart.
-struct Number {
-    plain: i64,
-    text: String,
+pub(super) struct Number {
+    pub(super) plain: i64,
+    pub(super) text: String,
 }
 
 impl Number {
@@ -48,19 +50,19 @@ impl Number {
 }
 
 /// A row of a table with times.
-struct Row {
+pub(super) struct Row {
     /// For the chart.
-    iso8601: String,
-    time: String,
+    pub(super) iso8601: String,
+    pub(super) time: String,
     /// `None` where it is not known.
-    numbers: Vec<Option<Number>>,
+    pub(super) numbers: Vec<Option<Number>>,
 }
 
 /// A range that a link leads to.
-struct RangeLink {
-    text: String,
-    address: String,
-    is_current: bool,
+pub(super) struct RangeLink {
+    pub(super) text: String,
+    pub(super) address: String,
+    pub(super) is_current: bool,
 }
 
 /// The last hour.
@@ -72,6 +74,8 @@ struct Live<'p> {
     time: String,
     rows: Vec<Row>,
     counts: Vec<CountRow>,
+    /// The number of counters that are left out.
+    hidden: usize,
 }
 
 /// The counts of a release or a binary version.
@@ -104,6 +108,11 @@ struct Metrics<'p> {
     adoption: Vec<Row>,
     added: Vec<Row>,
     csv: String,
+}
+
+/// A number of days in words.
+pub(super) fn length(days: i64) -> String {
+    if days == 365 { "1 year".to_owned() } else { format!("{days} days") }
 }
 
 /// The address of the page.
@@ -144,7 +153,7 @@ pub(super) async fn show(
     let today = app.now().utc_day();
     let current = found.to.0 - found.from.0 + 1;
     let ranges = RANGES.map(|days| RangeLink {
-        text: if days == 365 { "1 year".to_owned() } else { format!("{days} days") },
+        text: length(days),
         address: frame.path(&format!("{page}?from={}", today.plus_days(1 - days))),
         is_current: found.to == today && current == days,
     });
@@ -160,7 +169,7 @@ pub(super) async fn show(
         error,
         step: found.step,
         curves: curves(&found),
-        adoption: found.days.iter().map(|day| row(day.date, day.active.iter().map(|number| Some(Number::of(*number))).collect())).collect(),
+        adoption: adoption(&found),
         added: found
             .days
             .iter()
@@ -170,7 +179,13 @@ pub(super) async fn show(
     })
 }
 
-fn curves(found: &Summary) -> Vec<String> {
+/// The active devices of each day.
+pub(super) fn adoption(found: &Summary) -> Vec<Row> {
+    found.days.iter().map(|day| row(day.date, day.active.iter().map(|number| Some(Number::of(*number))).collect())).collect()
+}
+
+/// The names of the releases in it.
+pub(super) fn curves(found: &Summary) -> Vec<String> {
     let others = found.has_others.then(|| "Other releases".to_owned());
     found.releases.iter().map(Label::to_string).chain(others).collect()
 }
@@ -194,7 +209,8 @@ pub(super) async fn show_live(
 async fn live<'p>(app: &AppState, grant: &AppGrant<ReadMetrics>, deployment: &str, address: &'p str) -> Result<Live<'p>> {
     let recent = recent::read(app, grant, deployment, LIVE_MINUTES).await?;
     let rows = counters::list(&mut app.db.read().await?, grant, deployment).await?;
-    Ok(Live { address, time: dates::second(app.now()), rows: minutes(&recent), counts: counts(rows) })
+    let (counts, hidden) = counts(rows);
+    Ok(Live { address, time: dates::second(app.now()), rows: minutes(&recent), counts, hidden })
 }
 
 /// Every minute of the last hour: what was downloaded, installed and failed.
@@ -214,10 +230,18 @@ fn minutes(recent: &Recent) -> Vec<Row> {
     times.map(row).collect()
 }
 
-/// The counts: releases, newest first, then binary versions, most used first.
-fn counts(rows: Vec<CounterRow>) -> Vec<CountRow> {
+/// The counters that the part for the last hour shows: it is fetched every few seconds.
+const MAX_COUNTS: usize = 50;
+
+/// The most used counts and how many are left out: releases, newest first, then binary versions, most used first. The newest release is always there.
+fn counts(rows: Vec<CounterRow>) -> (Vec<CountRow>, usize) {
     let all = rows.iter().map(|row| row.active).sum();
     let mut rows: Vec<_> = rows.into_iter().map(|row| (Label::try_from(row.place.as_str()).ok(), row)).collect();
+    let newest = rows.iter().filter_map(|(label, _)| *label).max();
+    let hidden = rows.len().saturating_sub(MAX_COUNTS);
+    // A new release first, which few devices run yet.
+    rows.sort_by_key(|(label, row)| (label.is_none() || *label != newest, Reverse(row.active), Reverse(*label)));
+    rows.truncate(MAX_COUNTS);
     rows.sort_by(|(left, left_row), (right, right_row)| {
         right.cmp(left).then(right_row.active.cmp(&left_row.active)).then_with(|| left_row.place.cmp(&right_row.place))
     });
@@ -231,7 +255,7 @@ fn counts(rows: Vec<CounterRow>) -> Vec<CountRow> {
         failure_rate: view::share(row.failed, row.installed.saturating_add(row.failed)),
         name: row.place,
     };
-    rows.into_iter().map(shown).collect()
+    (rows.into_iter().map(shown).collect(), hidden)
 }
 
 /// The days as comma-separated values (RFC 4180).
@@ -259,4 +283,22 @@ pub(super) async fn csv(
     let headers =
         [(header::CONTENT_TYPE, "text/csv; charset=utf-8"), (header::CONTENT_DISPOSITION, "attachment; filename=\"metrics.csv\"")];
     Ok((headers, text).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_release_and_the_most_used_counts_are_shown() {
+        let row = |place: String, active| CounterRow { place, active, downloaded: 0, installed: 0, failed: 0 };
+        let mut rows: Vec<_> = (1..=60).map(|label| row(format!("v{label}"), 100 - label)).collect();
+        rows.push(row("1.0.0".to_owned(), 1_000));
+        let (shown, hidden) = counts(rows);
+        let names: Vec<&str> = shown.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!((names.len(), hidden), (MAX_COUNTS, 11));
+        assert_eq!((names[0], names[1], names[48], names[49]), ("v60", "v48", "v1", "1.0.0"));
+        let (shown, hidden) = counts(vec![row("v1".to_owned(), 0)]);
+        assert_eq!((shown.len(), hidden), (1, 0));
+    }
 }

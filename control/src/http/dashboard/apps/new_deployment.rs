@@ -70,9 +70,7 @@ pub(super) async fn create(
         }
         Err(error) => {
             let mut form = form();
-            for field in &mut form.fields {
-                sent.text(field.name).clone_into(&mut field.value);
-            }
+            form.keep(&sent);
             page(&frame, &grant, &form.refuse(error)?)
         }
     }

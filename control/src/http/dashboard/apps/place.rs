@@ -17,6 +17,20 @@ pub struct Link {
     pub is_current: bool,
 }
 
+impl Link {
+    /// The key that leads there after `g` (`dashboard.js`).
+    pub fn key(&self) -> Option<&'static str> {
+        match self.text.as_str() {
+            "Deployments" => Some("d"),
+            "Collaborators" => Some("c"),
+            "Activity" => Some("v"),
+            "Settings" => Some("s"),
+            "Usage" => Some("u"),
+            _ => None,
+        }
+    }
+}
+
 /// The section of an app that a page belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Section {
@@ -26,6 +40,8 @@ pub enum Section {
     Collaborators,
     /// Who changed what.
     Activity,
+    /// The app's name and owner, leaving and deleting it.
+    Settings,
 }
 
 /// The page of an app, below the dashboard's base path.
@@ -57,6 +73,7 @@ pub fn sections<N>(frame: &Frame, grant: &AppGrant<N>, current: Section) -> Vec<
         (Section::Deployments, "Deployments", page.clone()),
         (Section::Collaborators, "Collaborators", format!("{page}/collaborators")),
         (Section::Activity, "Activity", format!("{page}/activity")),
+        (Section::Settings, "Settings", format!("{page}/settings")),
     ];
     let seen = all.into_iter().filter(|(section, _, _)| *section != Section::Activity || grant.also::<ManageApp>());
     let link = |(section, text, page): (Section, &str, String)| Link {

@@ -1,11 +1,15 @@
 //! The form that releases a release's contents to another deployment.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use shared::FieldErrors;
 use shared::keys::Label;
 
+use super::contents;
 use super::edit::percent;
 use super::once;
 use super::place::{self, Link};
@@ -23,13 +27,16 @@ use crate::http::dashboard::flash::Flash;
 use crate::http::dashboard::form::{Field, Form};
 use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::view;
-use crate::http::extract::{DeploymentPath, LabelPath};
+use crate::http::extract::query::parameter;
+use crate::http::extract::{DeploymentPath, LabelPath, encode_segment};
 
 /// A deployment that the release can go to, and what is there now.
 struct Destination {
     name: String,
     current: Option<Summary>,
     active: String,
+    /// Shows what would change there.
+    preview: String,
 }
 
 #[derive(Template)]
@@ -42,6 +49,8 @@ struct PromotePage<'p> {
     release: Summary,
     destinations: Vec<Destination>,
     chosen: String,
+    /// What would change in the chosen destination.
+    contents: contents::View,
     once: String,
 }
 
@@ -63,16 +72,24 @@ async fn page(
     let all = current::list(&mut tx, grant).await?;
     let totals = counters::totals(&mut tx, metrics).await?;
     drop(tx);
-    let mut destinations = Vec::new();
+    let release = place::release(name, deployment, label);
+    let address = frame.path(&release);
+    let (mut destinations, mut currents) = (Vec::new(), BTreeMap::new());
     for (one, newest) in all.into_iter().filter(|(one, _)| one.name != deployment) {
+        let current = newest.as_ref().map(|newest| Summary::of(frame, (name, &one.name), &newest.row)).transpose()?;
+        currents.extend(newest.map(|newest| (one.name.clone(), newest.row)));
         destinations.push(Destination {
-            current: newest.map(|newest| Summary::of(frame, (name, &one.name), &newest.row)).transpose()?,
+            current,
+            preview: format!("{address}/promote?destination={}#differences", encode_segment(&one.name)),
             active: view::grouped(totals.get(&one.id).map_or(0, |totals| totals.active)),
             name: one.name,
         });
     }
     let only = destinations.first().filter(|_| destinations.len() == 1).map(|one| one.name.clone());
-    let release = place::release(name, deployment, label);
+    let chosen = if chosen.is_empty() { only.unwrap_or_default() } else { chosen.to_owned() };
+    // Only the chosen one's: each is a package to read.
+    let current = currents.get(&chosen).map(|row| contents::link(frame, (name, &chosen), row).map(|link| (link, row))).transpose()?;
+    let contents = contents::compared(app, grant, current, (&label.to_string(), &row), format!("{address}/contents")).await?;
     form.page(&PromotePage {
         frame,
         crumbs: place::crumbs(
@@ -80,9 +97,10 @@ async fn page(
             &[(name, place::app(name)), (deployment, place::deployment(name, deployment)), (&label.to_string(), release.clone())],
         ),
         form,
-        page: frame.path(&release),
+        page: address,
         release: Summary::of(frame, (name, deployment), &row)?,
-        chosen: if chosen.is_empty() { only.unwrap_or_default() } else { chosen.to_owned() },
+        chosen,
+        contents,
         destinations,
         once: once::new(app)?,
     })
@@ -98,8 +116,10 @@ pub(super) async fn show(
     metrics: AppGrant<ReadMetrics>,
     DeploymentPath(deployment): DeploymentPath,
     LabelPath(label): LabelPath,
+    RawQuery(query): RawQuery,
 ) -> Result<Response> {
-    page(&app, &frame, (&grant, &metrics), (&deployment, label), &form(), "").await
+    let chosen = query.and_then(|query| parameter(&query, "destination").ok().flatten().map(Cow::into_owned));
+    page(&app, &frame, (&grant, &metrics), (&deployment, label), &form(), &chosen.unwrap_or_default()).await
 }
 
 #[expect(clippy::too_many_arguments, reason = "extractors")]
@@ -134,9 +154,7 @@ pub(super) async fn submit(
         }
         Err(error) => {
             let mut form = form();
-            for field in &mut form.fields {
-                sent.text(field.name).clone_into(&mut field.value);
-            }
+            form.keep(&sent);
             let form = form.refuse(error)?;
             page(&app, &frame, (&grant, &metrics), (&deployment, label), &form, &to).await
         }

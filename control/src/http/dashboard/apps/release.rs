@@ -1,4 +1,4 @@
-//! A release's page: what it is, who gets it, and how it does.
+//! A release's page: what it is, who gets it, what is in it, how it does, and what was done with it.
 
 use askama::Template;
 use axum::extract::State;
@@ -6,10 +6,14 @@ use axum::response::Response;
 use shared::hash::BlobKey;
 use shared::signature::download_url;
 
+use super::contents;
 use super::place::{self, Link, Section};
+use super::release_record::{Event, Point};
 use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
 use crate::domain::access::{AppGrant, DashboardSession};
-use crate::domain::counting::counters;
+use crate::domain::apps::events;
+use crate::domain::counting::counters::{self, repo::CounterRow};
+use crate::domain::counting::recent;
 use crate::domain::error::Result;
 use crate::domain::releases::ReleaseMethod;
 use crate::domain::releases::repo::ReleaseRow;
@@ -19,6 +23,9 @@ use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::view;
 use crate::http::extract::{DeploymentPath, LabelPath};
 use crate::infra::dates::RelativeTime;
+
+/// The audit events that the page shows.
+const MAX_EVENTS: u8 = 50;
 
 /// A release as lists show it.
 pub(super) struct Summary {
@@ -97,28 +104,59 @@ struct ReleasePage<'p> {
     package_hash: String,
     size: String,
     download: String,
-    active: String,
-    share: String,
-    downloaded: String,
-    installed: String,
-    failed: String,
-    failure_rate: String,
+    /// Who released it with which credential, for those who may see the app's activity.
+    credential: Option<&'static str>,
+    contents: contents::View,
+    counts: [Count; 5],
+    /// `None` once its first two days are over.
+    first_days: Option<Vec<Point>>,
+    metrics: String,
+    events: Vec<Event>,
     can_release: bool,
 }
 
-/// A size for people.
-pub(in crate::http::dashboard) fn size(bytes: i64) -> String {
-    const UNITS: [&str; 3] = ["KB", "MB", "GB"];
-    if bytes < 1_000 {
-        return format!("{bytes} bytes");
+/// A count with its definition, in the words of docs/numbers.md.
+struct Count {
+    name: &'static str,
+    number: String,
+    definition: &'static str,
+}
+
+impl Count {
+    /// The counts of a release; `all` is the number of the deployment's active devices.
+    fn all(row: Option<&CounterRow>, all: i64) -> [Self; 5] {
+        let [active, downloaded, installed, failed] =
+            row.map_or([0; 4], |counts| [counts.active, counts.downloaded, counts.installed, counts.failed]);
+        let tried = installed.saturating_add(failed);
+        let of = |name, number, definition| Self { name, number, definition };
+        [
+            of(
+                "Active",
+                format!("{} ({} of the deployment's devices)", view::grouped(active), view::share(active, all)),
+                "Devices that run it now. It grows when a device starts to run it, and falls when the device runs another one. Uninstalls are not noticed.",
+            ),
+            of(
+                "Downloaded",
+                view::grouped(downloaded),
+                "Devices that have downloaded the release. It grows with a device's first download report of that label.",
+            ),
+            of(
+                "Installed",
+                view::grouped(installed),
+                "Devices that have run it. It grows with a device's first success report of that label.",
+            ),
+            of(
+                "Failed",
+                view::grouped(failed),
+                "Devices that have rolled back from it, because it failed. It grows with a device's first failure report of that label.",
+            ),
+            of(
+                "Failure rate",
+                format!("{} ({} of {})", view::share(failed, tried), view::grouped(failed), view::grouped(tried)),
+                "Failed devices, as a share of those that have run it or rolled back from it.",
+            ),
+        ]
     }
-    let mut tenths = bytes / 100;
-    let mut unit = 0;
-    while tenths >= 10_000 && unit < UNITS.len() - 1 {
-        tenths /= 1_000;
-        unit += 1;
-    }
-    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS.get(unit).unwrap_or(&"GB"))
 }
 
 pub(super) async fn show(
@@ -132,15 +170,19 @@ pub(super) async fn show(
 ) -> Result<Response> {
     let name = grant.called();
     let mut tx = app.db.read().await?;
-    let row = service::find(&mut tx, &grant, &deployment, label).await?.row;
+    let (row, before) = service::with_previous(&mut tx, &grant, &deployment, label).await?;
     let counters = counters::list(&mut tx, &metrics, &deployment).await?;
+    let events = events::of_release(&mut tx, &grant, &row.id, MAX_EVENTS).await?;
     drop(tx);
+    let events = events.into_iter().map(|event| Event::of(&frame, event)).collect::<Result<Vec<_>>>()?;
     let all = counters.iter().map(|row| row.active).sum();
     let place_name = label.to_string();
-    let counts = counters.into_iter().find(|row| row.place == place_name);
-    let [active, downloaded, installed, failed] =
-        counts.map_or([0; 4], |counts| [counts.active, counts.downloaded, counts.installed, counts.failed]);
+    let first_days = recent::first_days(&app, &metrics, &deployment, label, row.upload_time).await?;
     let release = Summary::of(&frame, (name, &deployment), &row)?;
+    let earlier =
+        before.as_ref().map(|before| contents::link(&frame, (name, &deployment), before).map(|link| (link, before))).transpose()?;
+    let page = format!("{}/contents", release.page);
+    let contents = contents::compared(&app, &grant, earlier, (&release.label, &row), page).await?;
     let page = place::deployment(name, &deployment);
     view::page(&ReleasePage {
         crumbs: place::crumbs(&frame, &[(name, place::app(name)), (&deployment, page.clone())]),
@@ -148,31 +190,17 @@ pub(super) async fn show(
         audience: audience(&release),
         release,
         deployment: &deployment,
+        metrics: frame.path(&format!("{page}/metrics")),
         deployment_page: frame.path(&page),
         package_hash: row.package_hash.to_string(),
-        size: size(row.size),
+        size: view::bytes(row.size),
         download: download_url(&app.download_urls(), &BlobKey { app: grant.app().clone(), sha256: row.blob_sha256 }),
-        active: view::grouped(active),
-        share: view::share(active, all),
-        downloaded: view::grouped(downloaded),
-        installed: view::grouped(installed),
-        failed: view::grouped(failed),
-        failure_rate: view::share(failed, installed.saturating_add(failed)),
+        credential: events.iter().find(|event| event.is_creation).map(|event| event.credential),
+        contents,
+        counts: Count::all(counters.iter().find(|row| row.place == place_name), all),
+        first_days: first_days.map(|points| points.into_iter().map(Point::of).collect()),
+        events,
         can_release: grant.also::<ManageReleases>(),
         frame: &frame,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::size;
-
-    #[test]
-    fn sizes_have_one_decimal() {
-        for (bytes, text) in
-            [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 KB"), (999_999, "999.9 KB"), (1_000_000, "1.0 MB"), (2_550_000_000, "2.5 GB")]
-        {
-            assert_eq!(size(bytes), text);
-        }
-    }
 }

@@ -161,9 +161,7 @@ pub(super) async fn submit(
         Ok((page, text)) => frame.redirect_with_flash(&page, &Flash::good(text)),
         Err(error) => {
             let mut form = forms.0.get(action as usize).cloned().unwrap_or_default();
-            for field in &mut form.fields {
-                sent.text(field.name).clone_into(&mut field.value);
-            }
+            form.keep(&sent);
             let refused = form.refuse(error)?;
             page(&app, &frame, (&grant, &metrics), &deployment, &forms.with(action, refused)).await
         }

@@ -1,0 +1,369 @@
+//! Measures the dashboard's pages of an app with a long history: 1,000 releases of thousands of files, 400 days of metrics, two days by minute, and millions
+//! of devices.
+//!
+//! Every page below `/apps` is requested as a browser does, one request at a time, with many devices and with few. No page may become slower with the number
+//! of devices. Statements are counted in the log of a second run of the server. The rows are written into the database directly, in the form in which the
+//! server writes them, except that the hashes of audit events are no chain.
+
+use std::path::Path;
+use std::time::Duration;
+
+use control::testing::server::pages;
+use control::testing::{self, Clock, Db, Entropy, on, on_write};
+use serde_json::{Value, json};
+use shared::hash::Sha256Hex;
+use shared::ids::{AppId, DeploymentId, ReleaseId};
+use shared::keys::DeploymentKey;
+use shared::package::Manifest;
+use shared::time::UnixMillis;
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep};
+
+use crate::Failure;
+use crate::connections::{exchange, open};
+use crate::data::{self, App, Deployment};
+use crate::figures::{Series, number};
+use crate::server::Server;
+
+/// The promised maximum of a page's median, in milliseconds.
+const MAX_MILLISECONDS: f64 = 100.0;
+/// The promised maximum of a page's statements, itself not allowed.
+const MAX_STATEMENTS: usize = 40;
+/// How much longer a page may take with many devices than with few: this many times, or this many milliseconds, because short times vary.
+const MAX_GROWTH: (f64, f64) = (1.5, 5.0);
+
+/// The files of each package.
+const FILES: usize = 2_000;
+/// The releases with changes in each minute of the last two days.
+const RECENT: u32 = 20;
+const MINUTES: i64 = 2_880;
+const DAY: i64 = 86_400_000;
+
+const EMAIL: &str = "bench@example.com";
+const PASSWORD: &str = "a long passphrase nobody guesses";
+/// Its hash, as the server creates it.
+const PASSWORD_HASH: &str = "$argon2id$v=19$m=19456,t=2,p=1$YxcwPQx4Ho3F4ylo9e1B4w$XXubGoQ0VEPr54ut6ZBHJ2p2WDid+DfkO6oNb2jXJVA";
+
+const IDS: &str = "SELECT a.id, d.id, d.deployment_key FROM apps a JOIN deployments d ON d.app_id = a.id WHERE d.name = 'Production'";
+const OWNER: &str = "SELECT owner_id FROM apps";
+const SET_LABEL: &str = "UPDATE deployments SET last_label = $2, snapshot_bytes = NULL WHERE id = $1";
+const NEW_RELEASE: &str = "INSERT INTO releases (id, deployment_id, app_id, label, app_version, description, is_mandatory, is_disabled, package_hash, \
+    blob_sha256, manifest_sha256, size, release_method, released_by, upload_time, description_bytes) \
+    VALUES ($1, $2, $3, $4, $5, 'Fixes the crash on start when offline', FALSE, $6, $7, $8, $9, 1000000, 'Upload', 'bench@example.com', $10, 39)";
+const NEW_BLOB: &str = "INSERT INTO blobs (app_id, sha256, size, last_used_time, deleting, account_id, file_sizes) \
+    VALUES ($1, $2, 1000000, $3, FALSE, $4, $5)";
+const NEW_EVENT: &str = "INSERT INTO audit_events (seq, id, time, account_id, credential_id, credential_kind, client_address, action, object_kind, \
+    object_id, app_id, details, hash) VALUES ((SELECT seq FROM audit_head) + $1, $2, $3, $4, NULL, 'access_key', '127.0.0.1', 'release.upload', 'release', \
+    $5, $6, $7, $8)";
+const SET_HEAD: &str = "UPDATE audit_head SET seq = seq + $1, hash = $2";
+const NEW_DAY: &str = "INSERT INTO metric_days (deployment_id, epoch, day, first_day, labels, is_closed) VALUES ($1, 0, $2, $3, $4, $5)";
+const NEW_MINUTE: &str = "INSERT INTO metric_minutes (deployment_id, epoch, minute, place, active, downloaded, installed, failed) \
+    VALUES ($1, 0, $2, $3, 3, 5, 4, 1)";
+
+/// The amounts.
+struct Plan {
+    releases: u32,
+    days: u32,
+    devices: u32,
+    few: u32,
+    rounds: u32,
+}
+
+/// The measurements of one page.
+struct Figures {
+    page: String,
+    milliseconds: Series,
+    worst: f64,
+    kilobytes: f64,
+    statements: usize,
+}
+
+/// Measures, prints the table, and returns whether the limits are met.
+pub(crate) async fn run(arguments: &[&str]) -> Result<bool, Failure> {
+    let mut plan = Plan { releases: 1_000, days: 400, devices: 2_000_000, few: 2_000, rounds: 20 };
+    let Plan { releases, days, devices, few, rounds } = &mut plan;
+    let known = &mut [("--releases", releases), ("--days", days), ("--devices", devices), ("--few", few), ("--rounds", rounds)];
+    crate::options::read(arguments, known)?;
+    let few = measure(&plan, plan.few).await?;
+    let many = measure(&plan, plan.devices).await?;
+    println!("| page | statements | median ms | worst ms | KB | median ms with {} devices | ratio |", plan.few);
+    println!("|---|---|---|---|---|---|---|");
+    let mut misses = Vec::new();
+    for (many, few) in many.iter().zip(&few) {
+        let (median, before) = (many.milliseconds.median(), few.milliseconds.median());
+        let (page, statements) = (&many.page, many.statements);
+        println!(
+            "| `{page}` | {statements} | {median:.1} | {:.1} | {:.0} | {before:.1} | {:.2} |",
+            many.worst,
+            many.kilobytes,
+            median / before
+        );
+        if statements >= MAX_STATEMENTS {
+            misses.push(format!("{page}: {statements} statements"));
+        }
+        if median > MAX_MILLISECONDS {
+            misses.push(format!("{page}: {median:.0} ms"));
+        }
+        let (times, milliseconds) = MAX_GROWTH;
+        if median > before * times && median > before + milliseconds {
+            misses.push(format!("{page}: it grows with the number of devices"));
+        }
+    }
+    let Plan { releases, days, devices, .. } = plan;
+    println!("{releases} releases of {FILES} files, {days} days, {devices} devices");
+    for miss in &misses {
+        println!("MISSED: {miss}");
+    }
+    if misses.is_empty() {
+        println!("At most {MAX_MILLISECONDS:.0} ms and fewer than {MAX_STATEMENTS} statements, however many devices: met");
+    }
+    Ok(misses.is_empty())
+}
+
+async fn measure(plan: &Plan, devices: u32) -> Result<Vec<Figures>, Failure> {
+    eprintln!("creating {devices} devices");
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data)?;
+    fill(&folder, &data, plan, devices).await?;
+    let mut figures = timed(&data, plan, devices).await?;
+    count(&data, &mut figures).await?;
+    Ok(figures)
+}
+
+/// The pages below `/apps`, with parameters, and some of them with a query.
+fn paths(releases: u32) -> Result<Vec<String>, Failure> {
+    let mut paths = vec!["/dashboard".to_owned()];
+    for page in pages().paths.into_iter().filter(|page| page.starts_with("/apps/")) {
+        let path = page.replace("{app}", "bench").replace("{deployment}", "Production").replace("{label}", &format!("v{releases}"));
+        let path = path.replace("{email}", EMAIL);
+        if path.contains('{') {
+            return Err(format!("bench/load knows no value for a parameter of {page}").into());
+        }
+        paths.push(format!("/dashboard{path}"));
+    }
+    let deployment = "/dashboard/apps/bench/deployments/Production";
+    let from = UnixMillis(Clock::System.now().0 - 364 * DAY).utc_day();
+    let more = [
+        "?search=nowhere".to_owned(),
+        "?before=500".to_owned(),
+        "/releases/v1".to_owned(),
+        format!("/releases/v{releases}/contents?only=changes"),
+        format!("/releases/v{releases}/promote?destination=Staging"),
+        "/check?appVersion=1.2.3&clientUniqueId=phone".to_owned(),
+        format!("/metrics?from={from}"),
+        format!("/metrics/days.csv?from={from}"),
+    ];
+    paths.extend(more.map(|path| format!("{deployment}{path}")));
+    Ok(paths)
+}
+
+/// Signs in, and returns the session's token.
+async fn sign_in(server: &Server) -> Result<String, Failure> {
+    let answer = post(server, "/v1/auth/login", None, &json!({ "email": EMAIL, "password": PASSWORD })).await?;
+    Ok(answer.get("accessKey").and_then(Value::as_str).ok_or("no token after the login")?.to_owned())
+}
+
+async fn post(server: &Server, path: &str, token: Option<&str>, body: &Value) -> Result<Value, Failure> {
+    let mut stream = open(server.port, 1).await?.pop().ok_or("no connection")?;
+    let (body, port) = (body.to_string(), server.port);
+    let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{authorization}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut buffer = Vec::new();
+    Ok(serde_json::from_slice(exchange(&mut stream, request.as_bytes(), &mut buffer).await?)?)
+}
+
+/// One request of a page; returns the milliseconds and the size of the page. `None` for a page that takes only forms.
+async fn get(server: &Server, stream: &mut TcpStream, token: &str, path: &str) -> Result<Option<(f64, usize)>, Failure> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nCookie: updraft={token}\r\n\r\n", server.port);
+    let mut buffer = Vec::new();
+    let began = Instant::now();
+    let answer = exchange(stream, request.as_bytes(), &mut buffer).await.map(<[u8]>::len);
+    let milliseconds = began.elapsed().as_secs_f64() * 1e3;
+    match answer {
+        Ok(length) => Ok(Some((milliseconds, length))),
+        Err(failure) if failure.to_string().starts_with("answered with HTTP/1.1 405") => Ok(None),
+        Err(failure) => Err(format!("{path}: {failure}").into()),
+    }
+}
+
+async fn timed(data: &Path, plan: &Plan, devices: u32) -> Result<Vec<Figures>, Failure> {
+    let server = start(data, "warn").await?;
+    let token = sign_in(&server).await?;
+    let mut all = Vec::new();
+    for path in paths(plan.releases)? {
+        eprintln!("{devices} devices: {path}");
+        let mut stream = open(server.port, 1).await?.pop().ok_or("no connection")?;
+        let mut figures = Figures { page: path.clone(), milliseconds: Series::default(), worst: 0.0, kilobytes: 0.0, statements: 0 };
+        // The first requests fill caches and do not count.
+        let mut takes_only_forms = false;
+        for round in 0..plan.rounds + 2 {
+            let Some((milliseconds, length)) = get(&server, &mut stream, &token, &path).await? else {
+                takes_only_forms = true;
+                break;
+            };
+            if round >= 2 {
+                figures.milliseconds.add(milliseconds);
+                figures.worst = figures.worst.max(milliseconds);
+                figures.kilobytes = number(u64::try_from(length)?) / 1e3;
+            }
+        }
+        if !takes_only_forms {
+            all.push(figures);
+        }
+    }
+    server.stop();
+    Ok(all)
+}
+
+/// Counts the statements of each page: the fewest of several requests, because jobs run meanwhile.
+async fn count(data: &Path, figures: &mut [Figures]) -> Result<(), Failure> {
+    let server = start(data, "info,sqlx::query=debug").await?;
+    let token = sign_in(&server).await?;
+    let statements = || server.output().iter().filter(|line| line.contains("sqlx::query")).count();
+    for one in figures {
+        let mut stream = open(server.port, 1).await?.pop().ok_or("no connection")?;
+        one.statements = usize::MAX;
+        for _ in 0..5 {
+            let before = statements();
+            get(&server, &mut stream, &token, &one.page).await?;
+            // Until the lines have arrived.
+            sleep(Duration::from_millis(50)).await;
+            one.statements = one.statements.min(statements() - before);
+        }
+        if one.statements == 0 {
+            return Err(format!("{}: no statement was logged", one.page).into());
+        }
+    }
+    server.stop();
+    Ok(())
+}
+
+async fn start(data: &Path, log: &str) -> Result<Server, Failure> {
+    let unlimited = "1000000000/1s";
+    let settings = [("UPDRAFT_LOG", log), ("UPDRAFT_LIMIT_MANAGEMENT_API", unlimited), ("UPDRAFT_LIMIT_ACCOUNT_MANAGEMENT_API", unlimited)];
+    Server::control(data, None, &settings).await
+}
+
+/// Creates the account with its app, and writes the history.
+async fn fill(folder: &TempDir, data: &Path, plan: &Plan, devices: u32) -> Result<(), Failure> {
+    let db = Db::open(&data::address(data)).await?;
+    let now = Clock::System.now();
+    let mut tx = db.write().await?;
+    let limits = testing::AccountLimits { retention_days: plan.days, ..testing::account_limits()? };
+    testing::account(&mut tx, EMAIL, PASSWORD_HASH, limits, now).await?;
+    tx.commit().await?;
+    db.close().await;
+    let server = start(data, "warn").await?;
+    let token = sign_in(&server).await?;
+    post(&server, "/v1/apps", Some(&token), &json!({ "name": "bench" })).await?;
+    server.stop();
+
+    let db = Db::open(&data::address(data)).await?;
+    let mut tx = db.read().await?;
+    let (app, id, key): (AppId, DeploymentId, DeploymentKey) = on!(tx, |conn| sqlx::query_as(IDS).fetch_one(conn).await)?;
+    drop(tx);
+    let deployment = Deployment { id, key, releases: plan.releases };
+    let packages = [package(folder, data, &app, 0)?, package(folder, data, &app, 1)?];
+    releases(&db, &app, &deployment, plan, &packages).await?;
+    metrics(&db, &deployment, plan, devices).await?;
+    data::clients(&db, &App { id: app, deployments: vec![deployment] }, devices.into()).await?;
+    db.close().await;
+    Ok(())
+}
+
+/// Stores the manifest of a package; every tenth file differs between variants. Returns its hash and the sizes of its files.
+fn package(folder: &TempDir, data: &Path, app: &AppId, variant: usize) -> Result<(Sha256Hex, String), Failure> {
+    let mut manifest = Manifest::new();
+    for file in 0..FILES {
+        let contents = if file % 10 == 0 { file * 2 + variant } else { file * 2 };
+        manifest
+            .insert(&format!("CodePush/assets/images/{:03}/picture-{file:05}@2x.png", file % 100), Sha256Hex::of(&contents.to_le_bytes()));
+    }
+    let text = manifest.to_json();
+    let sha256 = Sha256Hex::of(text.as_bytes());
+    let place = data.join("blobs").join(app.as_str()).join(sha256.as_str().get(..2).ok_or("a short hash")?);
+    std::fs::create_dir_all(&place)?;
+    let written = folder.path().join("manifest");
+    std::fs::write(&written, text)?;
+    std::fs::rename(&written, place.join(sha256.as_str()))?;
+    Ok((sha256, serde_json::to_string(&vec![10_000; FILES])?))
+}
+
+/// Writes the releases, with their bundles and audit events.
+async fn releases(db: &Db, app: &AppId, deployment: &Deployment, plan: &Plan, packages: &[(Sha256Hex, String)]) -> Result<(), Failure> {
+    let (entropy, now) = (Entropy::System, Clock::System.now());
+    let mut tx = db.write().await?;
+    let owner: String = on!(tx, |conn| sqlx::query_scalar(OWNER).fetch_one(conn).await)?;
+    on_write!(tx, |conn| sqlx::query(SET_LABEL).bind(&deployment.id).bind(i64::from(plan.releases)).execute(conn).await)?;
+    for (manifest, _) in packages {
+        on_write!(tx, |conn| sqlx::query(NEW_BLOB).bind(app).bind(manifest).bind(now).bind(&owner).bind(None::<&str>).execute(conn).await)?;
+    }
+    let every = i64::from(plan.days) * DAY / i64::from(plan.releases);
+    for ((label, (range, _)), (manifest, sizes)) in (1..=plan.releases).zip(data::RANGES.iter().cycle()).zip(packages.iter().cycle()) {
+        // The newest one an hour ago.
+        let time = UnixMillis(now.0 - 3_600_000 - i64::from(plan.releases - label) * every);
+        let (id, blob) = (ReleaseId::v7(time, entropy.bytes()?), Sha256Hex::of(&label.to_be_bytes()));
+        on_write!(tx, |conn| sqlx::query(NEW_BLOB).bind(app).bind(&blob).bind(now).bind(&owner).bind(sizes).execute(conn).await)?;
+        on_write!(tx, |conn| sqlx::query(NEW_RELEASE)
+            .bind(&id)
+            .bind(&deployment.id)
+            .bind(app)
+            .bind(i64::from(label))
+            .bind(*range)
+            .bind(data::is_disabled(label))
+            .bind(data::package_hash(label))
+            .bind(&blob)
+            .bind(manifest)
+            .bind(time)
+            .execute(conn)
+            .await)?;
+        let details = json!({ "deployment": "Production", "label": format!("v{label}"), "appVersion": range }).to_string();
+        on_write!(tx, |conn| sqlx::query(NEW_EVENT)
+            .bind(i64::from(label))
+            .bind(ReleaseId::v7(time, entropy.bytes()?))
+            .bind(time)
+            .bind(&owner)
+            .bind(&id)
+            .bind(app)
+            .bind(details)
+            .bind(data::package_hash(label))
+            .execute(conn)
+            .await)?;
+    }
+    let (count, hash) = (i64::from(plan.releases), data::package_hash(plan.releases));
+    on_write!(tx, |conn| sqlx::query(SET_HEAD).bind(count).bind(hash).execute(conn).await)?;
+    Ok(tx.commit().await?)
+}
+
+/// Writes the days, in which devices and releases become more, and the minutes.
+async fn metrics(db: &Db, deployment: &Deployment, plan: &Plan, devices: u32) -> Result<(), Failure> {
+    let now = Clock::System.now();
+    let (today, days) = (now.utc_day(), plan.days);
+    let first = today.plus_days(1 - i64::from(days));
+    let mut tx = db.write().await?;
+    for number in 1..=days {
+        let labels = (u64::from(plan.releases) * u64::from(number)).div_ceil(u64::from(days)).max(1);
+        let active = u64::from(devices) * u64::from(number) / u64::from(days) / labels;
+        let labels: Vec<_> = (1..=labels).map(|label| format!("\"v{label}\":[{active},0,{active},0]")).collect();
+        on_write!(tx, |conn| sqlx::query(NEW_DAY)
+            .bind(&deployment.id)
+            .bind(first.plus_days(i64::from(number) - 1))
+            .bind(first)
+            .bind(format!("{{{}}}", labels.join(",")))
+            .bind(number < days)
+            .execute(conn)
+            .await)?;
+    }
+    for minute in 0..MINUTES {
+        let time = now.minute().plus_millis(-minute * 60_000);
+        for label in (1..=plan.releases).rev().take(usize::try_from(RECENT)?) {
+            on_write!(tx, |conn| sqlx::query(NEW_MINUTE).bind(&deployment.id).bind(time).bind(format!("v{label}")).execute(conn).await)?;
+        }
+    }
+    Ok(tx.commit().await?)
+}

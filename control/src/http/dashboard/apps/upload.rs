@@ -1,0 +1,131 @@
+//! The form that uploads a release. The browser sends it straight to the upload address ([`crate::http::dashboard::uploads`]).
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use shared::version::{AppVersion, Range};
+
+use super::place::{self, Link};
+use super::{once, release::Summary};
+use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
+use crate::domain::access::{AppGrant, DashboardSession};
+use crate::domain::accounts;
+use crate::domain::counting::counters;
+use crate::domain::counting::counters::repo::CounterRow;
+use crate::domain::error::{Error, Result, Thing};
+use crate::domain::releases::current;
+use crate::http::AppState;
+use crate::http::dashboard::form::{Field, Form};
+use crate::http::dashboard::frame::Frame;
+use crate::http::dashboard::headers::Needs;
+use crate::http::dashboard::{uploads, view};
+use crate::http::extract::DeploymentPath;
+
+/// The app versions that the form suggests.
+const MAX_SUGGESTED: usize = 5;
+
+/// An app version that devices report.
+struct Reported {
+    version: String,
+    active: String,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/upload.html")]
+struct UploadPage<'p> {
+    frame: &'p Frame,
+    crumbs: Vec<Link>,
+    form: Form,
+    deployment: &'p str,
+    page: String,
+    /// Where the form is sent.
+    to: String,
+    ticket: String,
+    once: String,
+    current: Option<Summary>,
+    active: String,
+    reported: Vec<Reported>,
+    largest: i64,
+    largest_text: String,
+}
+
+/// The page, below the dashboard's base path.
+pub fn page_of(app: &str, deployment: &str) -> String {
+    format!("{}/upload", place::deployment(app, deployment))
+}
+
+/// The fields, besides those that the template writes itself.
+pub fn form(target: &str, rollout: &str) -> Form {
+    Form::of([
+        Field { kind: "file", ..Field::text("package", "Bundle") },
+        Field::text("appVersion", "Target version")
+            .hint("The app versions that can run the bundle, such as ^1.2.0, or * for all. It decides which devices get it.")
+            .value(target),
+        Field::text("description", "Description").optional(),
+        Field::text("rollout", "Rollout in percent")
+            .hint("Start small, then raise it. 100 gives it to all devices at once.")
+            .value(rollout),
+    ])
+}
+
+/// The versions of app binaries that devices report, the most common first.
+fn reported(counters: &[CounterRow]) -> Vec<(AppVersion, i64)> {
+    let version = |row: &CounterRow| AppVersion::parse(&row.place).ok().map(|version| (version, row.active));
+    let mut found: Vec<_> = counters.iter().filter(|row| row.active > 0).filter_map(version).collect();
+    found.sort_by_key(|(version, active)| (std::cmp::Reverse(*active), version.sent().to_owned()));
+    found.truncate(MAX_SUGGESTED);
+    found
+}
+
+/// The target version that the form begins with: that of the current release while devices that report match it, else everything compatible with what most
+/// devices report.
+fn suggestion(current: Option<&str>, reported: &[(AppVersion, i64)]) -> String {
+    let Some((most, _)) = reported.first() else { return current.unwrap_or_default().to_owned() };
+    let fits = |range: &&str| Range::parse(range).is_ok_and(|range| range.satisfies(most.version()));
+    current.filter(fits).map_or_else(|| format!("^{}", most.sent()), str::to_owned)
+}
+
+#[expect(clippy::too_many_arguments, reason = "extractors")]
+pub(super) async fn show(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    right: AppGrant<ManageReleases>,
+    grant: AppGrant<ReadApp>,
+    metrics: AppGrant<ReadMetrics>,
+    DeploymentPath(deployment): DeploymentPath,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let name = grant.called();
+    let mut tx = app.db.read().await?;
+    let (found, newest) = current::get(&mut tx, &grant, &deployment).await?;
+    let counters = counters::list(&mut tx, &metrics, &deployment).await?;
+    let largest = accounts::repo::max_upload_bytes(&mut tx, right.namespace()).await?.ok_or(Error::NotFound(Thing::App))?;
+    drop(tx);
+    let reported = reported(&counters);
+    let current = newest.map(|newest| Summary::of(&frame, (name, &deployment), &newest.row)).transpose()?;
+    let target = suggestion(current.as_ref().map(|current| current.target.as_str()), &reported);
+    let page = place::deployment(name, &deployment);
+    let to = uploads::address(&app, frame.site());
+    let shown = UploadPage {
+        crumbs: place::crumbs(&frame, &[(name, place::app(name)), (&deployment, page.clone())]),
+        form: form(&target, "100"),
+        deployment: &found.name,
+        page: frame.path(&page),
+        ticket: uploads::ticket(&app, frame.site(), &headers, &right, &deployment)?,
+        once: once::new(&app)?,
+        active: view::grouped(counters.iter().map(|row| row.active).sum()),
+        reported: reported
+            .into_iter()
+            .map(|(version, active)| Reported { version: version.sent().to_owned(), active: view::grouped(active) })
+            .collect(),
+        largest,
+        largest_text: view::bytes(largest),
+        current,
+        frame: &frame,
+        to,
+    };
+    let needs = Needs { uploads: Some(uploads::origin(&app)), ..Needs::default() };
+    Ok(needs.put(view::page(&shown)?))
+}

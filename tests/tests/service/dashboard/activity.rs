@@ -1,0 +1,112 @@
+//! An app's activity with its filters.
+
+use serde_json::json;
+use tests::{Reader, TestApp, encode_segment};
+
+use super::escaping::{ATTEMPTS, stays_text};
+
+const PAGE: &str = "/dashboard/apps/demo/activity";
+const DAY: i64 = 24 * 3_600_000;
+
+/// The actions of the events that the page shows for this query, newest first.
+async fn actions(reader: &mut Reader, query: &str) -> Vec<String> {
+    let page = reader.open(&format!("{PAGE}?{query}")).await.has_status(200).html();
+    page.split("<td role=\"cell\" data-label=\"Action\"><code>").skip(1).map(|rest| rest.split('<').next().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_filtered_by_person_action_deployment_and_day() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    app.register("bob").await;
+    ada.create_app("demo").await;
+    ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Admin" })).await.assert(201);
+    ada.upload("demo", "Production", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let first = app.clock.now().utc_day();
+    app.clock.advance(DAY);
+    let bob = app.log_in("bob").await;
+    bob.upload("ada@example.com:demo", "Staging", b"two", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    bob.patch("/v1/apps/ada@example.com:demo/deployments/Staging", json!({ "name": "Beta" })).await.assert(200);
+    bob.upload("ada@example.com:demo", "Beta", b"three", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let second = app.clock.now().utc_day();
+    let mut reader = app.signed_in_reader("ada").await;
+    let [upload, rename, add, create] = ["release.upload", "deployment.rename", "collaborator.add", "app.create"];
+    for (query, expected) in [
+        (String::new(), vec![upload, rename, upload, upload, add, create]),
+        ("person=bob@example.com".to_owned(), vec![upload, rename, upload]),
+        ("person=%20Bob@Example.com".to_owned(), vec![upload, rename, upload]),
+        ("person=eve@example.com".to_owned(), vec![]),
+        ("person=operator".to_owned(), vec![]),
+        ("action=release.upload".to_owned(), vec![upload, upload, upload]),
+        ("action=release.upload&person=ada@example.com".to_owned(), vec![upload]),
+        ("deployment=Production".to_owned(), vec![upload]),
+        // The rename concerns it, but earlier releases have its old name.
+        ("deployment=Beta".to_owned(), vec![upload, rename]),
+        ("deployment=Staging".to_owned(), vec![upload]),
+        ("deployment=Prod".to_owned(), vec![]),
+        (format!("from={second}"), vec![upload, rename, upload]),
+        (format!("to={first}"), vec![upload, add, create]),
+        (format!("from={first}&to={second}&action=app.create"), vec![create]),
+        (format!("from={}", second.plus_days(1)), vec![]),
+    ] {
+        assert_eq!(actions(&mut reader, &query).await, expected, "{query}");
+    }
+    let page = reader.open(&format!("{PAGE}?person=bob@example.com&action=release.upload&deployment=Beta&from={first}")).await;
+    let page =
+        page.shows("value=\"bob@example.com\"").shows("<option selected>release.upload</option>").shows("<option selected>Beta</option>");
+    page.shows(&format!("value=\"{first}\"")).shows("All events");
+    reader.open(&format!("{PAGE}?person=eve@example.com")).await.shows("No events found.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_a_filter_is_shown() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    for (query, text) in [
+        ("from=yesterday", "Write dates as YYYY-MM-DD."),
+        ("to=2026-02-30", "Write dates as YYYY-MM-DD."),
+        ("from=2026-03-02&to=2026-03-01", "The first day must not be after the last one."),
+        ("action=account.create", "There is no such action."),
+        ("action=%00", "There is no such action."),
+    ] {
+        reader.open(&format!("{PAGE}?{query}")).await.has_status(200).shows(text);
+    }
+    for query in ["from=0000-01-01", "to=9999-12-31", "deployment=%00", "before=x", "person=x&person=y"] {
+        let page = reader.open(&format!("{PAGE}?{query}")).await.has_status(200).html();
+        assert!(!page.contains("role=\"alert\""), "{query}");
+    }
+    reader.open(&format!("{PAGE}?before=0189abcd-0000-7000-8000-000000000000")).await.has_status(400);
+    for text in ATTEMPTS {
+        for name in ["person", "from", "to"] {
+            stays_text(&reader.open(&format!("{PAGE}?{name}={}", encode_segment(text))).await.html(), text);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_page_has_the_same_filter_and_a_viewer_gets_none() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    app.register("bob").await;
+    ada.create_app("demo").await;
+    let mut name = "Production".to_owned();
+    for number in 0..51 {
+        let new = format!("P{number}");
+        ada.patch(&format!("/v1/apps/demo/deployments/{name}"), json!({ "name": new })).await.assert(200);
+        name = new;
+    }
+    let mut reader = app.signed_in_reader("ada").await;
+    let first = reader.open(&format!("{PAGE}?action=deployment.rename&deployment=P50")).await.shows("Older events").html();
+    assert_eq!(first.matches("data-label=\"Action\"").count(), 50);
+    let next = first.split("href=\"").find(|link| link.contains("before=")).unwrap().split('"').next().unwrap().to_owned();
+    let next = tests::reader::unescape(&next);
+    assert!(next.contains("action=deployment.rename&deployment=P50&before="), "{next}");
+    let second = reader.open(&next).await.shows("Newest events").html();
+    assert_eq!(second.matches("data-label=\"Action\"").count(), 1);
+    assert!(!second.contains("Older events"));
+    ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Viewer" })).await.assert(201);
+    let mut viewer = app.signed_in_reader("bob").await;
+    viewer.open("/dashboard/apps/ada@example.com:demo/activity?action=app.create").await.has_status(403);
+}
