@@ -54,6 +54,12 @@ async fn pages_show_what_runs_where_and_how_it_does() {
     let download = release.html().split("href=\"").find(|part| part.contains("/bundles/")).unwrap().split('"').next().unwrap().to_owned();
     let download = tests::reader::unescape(&download);
     assert_eq!(app.anonymous().get(&download[download.find("/v1/").unwrap()..]).await.text(), "two");
+    // v1 is for other app versions: the others do not stay on it.
+    assert!(!reader.open(PRODUCTION).await.html().contains("The others stay"));
+    ada.patch("/v1/apps/demo/deployments/Production/release", json!({ "label": "v1", "packageInfo": { "appVersion": "^1.2.0" } }))
+        .await
+        .assert(200);
+    reader.open(PRODUCTION).await.shows("v2 goes to 25% of the devices with app version ^1.2.0. The others stay on v1.");
     ada.patch("/v1/apps/demo/deployments/Production/release", json!({ "packageInfo": { "isDisabled": true } })).await.assert(200);
     reader.open(PRODUCTION).await.shows("v2 is disabled: no device gets it.");
     reader.open(&format!("{PRODUCTION}/releases/v3")).await.has_status(404);

@@ -121,7 +121,8 @@ fn read(query: &str) -> (Shown, Filter, Option<&'static str>) {
 }
 
 impl Item {
-    fn of(frame: &Frame, ResolvedRow { event, email, .. }: ResolvedRow) -> Result<Self> {
+    fn of(frame: &Frame, ResolvedRow { event, email, object_email }: ResolvedRow) -> Result<Self> {
+        let about = |email: String| ("account".to_owned(), email);
         let details: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&event.details).map_err(Error::internal)?;
         let text = |value: serde_json::Value| match value {
             serde_json::Value::String(text) => text,
@@ -133,7 +134,7 @@ impl Item {
             credential: event.credential_kind,
             address: event.client_address.unwrap_or_default(),
             action: event.action,
-            details: details.into_iter().map(|(name, value)| (name, text(value))).collect(),
+            details: object_email.into_iter().map(about).chain(details.into_iter().map(|(name, value)| (name, text(value)))).collect(),
         })
     }
 }

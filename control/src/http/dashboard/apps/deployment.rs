@@ -19,11 +19,13 @@ use crate::domain::error::Result;
 use crate::domain::releases::current;
 use crate::domain::releases::listing::{self, Page};
 use crate::domain::releases::repo::{ListFilter, ReleaseRow};
+use crate::domain::releases::service::label;
 use crate::http::AppState;
 use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::view;
 use crate::http::extract::query::parameters;
 use crate::http::extract::{DeploymentPath, encode_segment};
+use crate::infra::db::ReadTx;
 
 /// The releases of a page.
 const PAGE_SIZE: u8 = 25;
@@ -69,6 +71,18 @@ fn read(query: &str) -> (String, Option<i64>, i64) {
     (search.map(Cow::into_owned).unwrap_or_default(), before, days)
 }
 
+/// What devices outside an unfinished rollout keep: the newest complete release before it for the same app versions.
+async fn kept(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, newest: &ReleaseRow) -> Result<Option<String>> {
+    if newest.is_disabled || newest.rollout.is_none_or(|rollout| rollout >= 100) {
+        return Ok(None);
+    }
+    let filter = ListFilter { app_version: Some(newest.app_version.clone()), is_disabled: Some(false), ..ListFilter::default() };
+    let before = Page { limit: PAGE_SIZE, after: Some(newest.label), filter, search: None };
+    let (rows, _) = listing::list(tx, grant, deployment, &before).await?;
+    let complete = rows.into_iter().find(|row| row.rollout.is_none_or(|rollout| rollout >= 100));
+    complete.map(|row| Ok(format!(" The others stay on {}.", label(row.label)?))).transpose()
+}
+
 pub(super) async fn show(
     State(app): State<AppState>,
     frame: Frame,
@@ -111,7 +125,7 @@ pub(super) async fn show(
         app: called,
         name: &name,
         metrics: format!("{page}/metrics"),
-        audience: current.as_ref().map(audience).unwrap_or_default(),
+        audience: current.as_ref().map(audience).unwrap_or_default() + &kept.unwrap_or_default(),
         current,
         releases: rows.iter().map(summary).collect::<Result<_>>()?,
         older: next.map(|next| format!("{page}?search={}&before={next}#releases", encode_segment(&search))),

@@ -22,11 +22,12 @@ pub(super) struct Trend {
 }
 
 impl Trend {
-    /// Draws the days from the first to the last one; none if none of them has a number. A missing day is bridged.
+    /// Draws the days from the first to the last one; none if fewer than two of them have a number. A missing day is bridged.
     #[expect(clippy::cast_precision_loss, reason = "the drawing is 28 pixels high")]
     pub(super) fn of((from, to): (UtcDay, UtcDay), numbers: &BTreeMap<UtcDay, i64>) -> Option<Self> {
         let shown: Vec<(UtcDay, i64)> = numbers.range(from..=to).map(|(day, number)| (*day, *number)).collect();
-        let (&(_, first), &(_, last)) = (shown.first()?, shown.last()?);
+        // A single day has no trend.
+        let [(_, first), .., (_, last)] = *shown.as_slice() else { return None };
         let most = shown.iter().map(|(_, number)| *number).max().unwrap_or_default().max(1) as f64;
         let days = (to.0 - from.0).max(1) as f64;
         let x = |day: UtcDay| ROOM + (day.0 - from.0) as f64 / days * (WIDTH - 2.0 * ROOM);
@@ -35,10 +36,6 @@ impl Trend {
         for (day, number) in &shown {
             // Writing to a string does not fail.
             let _ = write!(points, "{:.1},{:.1} ", x(*day), y(*number));
-        }
-        if let [(day, number)] = shown.as_slice() {
-            // A single day has no line: a dot, by the ends of a line that goes nowhere.
-            let _ = write!(points, "{:.1},{:.1}", x(*day), y(*number));
         }
         let text =
             format!("Active devices in the last {} days: from {} to {}", to.0 - from.0 + 1, view::grouped(first), view::grouped(last));
@@ -60,6 +57,6 @@ mod tests {
         assert_eq!(of(&[(0, 5), (15, 5)]), None, "other days");
         let text = "Active devices in the last 14 days: from 0 to 1,000";
         assert_eq!(of(&[(1, 0), (14, 1_000)]), Some(("2.0,26.0 118.0,2.0".to_owned(), text.to_owned())));
-        assert_eq!(of(&[(14, 0)]).unwrap().0, "118.0,26.0 118.0,26.0");
+        assert_eq!(of(&[(14, 0)]), None, "a single day");
     }
 }
