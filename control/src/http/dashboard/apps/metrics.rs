@@ -84,6 +84,8 @@ struct CountRow {
     is_release: bool,
     active: String,
     share: String,
+    /// The same as a whole number of percent, for the bar.
+    percent: i64,
     downloaded: String,
     installed: String,
     failed: String,
@@ -235,7 +237,7 @@ const MAX_COUNTS: usize = 50;
 
 /// The most used counts and how many are left out: releases, newest first, then binary versions, most used first. The newest release is always there.
 fn counts(rows: Vec<CounterRow>) -> (Vec<CountRow>, usize) {
-    let all = rows.iter().map(|row| row.active).sum();
+    let all: i64 = rows.iter().map(|row| row.active).sum();
     let mut rows: Vec<_> = rows.into_iter().map(|row| (Label::try_from(row.place.as_str()).ok(), row)).collect();
     let newest = rows.iter().filter_map(|(label, _)| *label).max();
     let hidden = rows.len().saturating_sub(MAX_COUNTS);
@@ -249,6 +251,7 @@ fn counts(rows: Vec<CounterRow>) -> (Vec<CountRow>, usize) {
         is_release: label.is_some(),
         active: view::grouped(row.active),
         share: view::share(row.active, all),
+        percent: row.active.saturating_mul(100).checked_div(all).unwrap_or(0),
         downloaded: view::grouped(row.downloaded),
         installed: view::grouped(row.installed),
         failed: view::grouped(row.failed),
