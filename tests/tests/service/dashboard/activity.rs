@@ -70,10 +70,12 @@ async fn what_is_wrong_with_a_filter_is_shown() {
         ("from=2026-03-02&to=2026-03-01", "The first day must not be after the last one."),
         ("action=account.create", "There is no such action."),
         ("action=%00", "There is no such action."),
+        ("deployment=%00", "No name contains such characters."),
+        ("person=a%00b", "No name contains such characters."),
     ] {
         reader.open(&format!("{PAGE}?{query}")).await.has_status(200).shows(text);
     }
-    for query in ["from=0000-01-01", "to=9999-12-31", "deployment=%00", "before=x", "person=x&person=y"] {
+    for query in ["from=0000-01-01", "to=9999-12-31", "before=x", "person=x&person=y"] {
         let page = reader.open(&format!("{PAGE}?{query}")).await.has_status(200).html();
         assert!(!page.contains("role=\"alert\""), "{query}");
     }

@@ -115,7 +115,11 @@ fn read(query: &str) -> (Shown, Filter, Option<&'static str>) {
     if first.is_some() && last.is_some() && first > last {
         error = Some("The first day must not be after the last one.");
     }
-    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    if [&person, &deployment].iter().any(|text| text.contains('\0')) {
+        error = Some("No name contains such characters.");
+    }
+    // PostgreSQL takes no text with a NUL.
+    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty() && !text.contains('\0'));
     let filter = Filter { person: given(&person), action: known, deployment: given(&deployment), from: first, to: last };
     (Shown { person, action, deployment, from, to }, filter, error)
 }
