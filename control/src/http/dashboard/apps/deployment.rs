@@ -102,6 +102,10 @@ pub(super) async fn show(
     let mut tx = app.db.read().await?;
     let (deployment, newest) = current::get(&mut tx, &grant, &name).await?;
     let (rows, next) = listing::list(&mut tx, &grant, &name, &wanted).await?;
+    let kept = match &newest {
+        Some(newest) => kept(&mut tx, &grant, &name, &newest.row).await?,
+        None => None,
+    };
     let first_steps =
         FirstSteps::of(&app, &frame, &mut tx, (&grant, &metrics_grant), &name, deployment.key.as_deref(), newest.as_ref()).await?;
     drop(tx);
