@@ -47,7 +47,7 @@
     } catch {
       // Not from this service: a proxy's page.
     }
-    if (request.status === 201 && answer.page) {
+    if (request.status === 201 && /^\/[^/]/.test(answer.page)) {
       location.assign(answer.page);
       return;
     }
@@ -105,7 +105,7 @@
       event.preventDefault();
       request.abort();
       end();
-      refuse([["", "Stopped. Nothing was released."]]);
+      refuse([["", "Stopped. If the whole file had been sent, it may be released all the same: look at the list of releases."]]);
     }
   });
   addEventListener("beforeunload", (event) => request && request.readyState < 4 && event.preventDefault());

@@ -11,6 +11,7 @@ use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::AppId;
 use shared::package::Manifest;
 use tokio::io::AsyncReadExt;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::blob;
 use super::repo::ReleaseRow;
@@ -24,6 +25,14 @@ use crate::infra::db::WriteTx;
 const MAX_MANIFEST: u64 = 8 << 20;
 /// The longest directory of an archive that is read for sizes, in bytes.
 const MAX_DIRECTORY: u64 = 16 << 20;
+
+/// How many packages are read and compared at once by this process: each can take megabytes, and a while of a core.
+static TURNS: Semaphore = Semaphore::const_new(2);
+
+/// Waits for a turn to read and compare packages, which lasts until the permit is dropped.
+pub async fn turn() -> Result<SemaphorePermit<'static>> {
+    TURNS.acquire().await.map_err(Error::internal)
+}
 
 /// A file of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]

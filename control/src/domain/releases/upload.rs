@@ -51,6 +51,11 @@ pub struct AcceptedUpload {
 }
 
 impl AcceptedUpload {
+    /// The deployment that the upload goes to.
+    pub fn deployment(&self) -> Option<&DeploymentId> {
+        self.deployment.as_ref()
+    }
+
     /// The largest request body allowed, in bytes.
     pub fn largest_body(&self) -> u64 {
         self.limit.saturating_add(BODY_OVERHEAD)

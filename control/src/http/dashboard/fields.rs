@@ -56,7 +56,8 @@ impl FromIterator<(String, String)> for Fields {
     fn from_iter<I: IntoIterator<Item = (String, String)>>(sent: I) -> Self {
         let mut fields = HashMap::new();
         for (name, value) in sent {
-            fields.entry(name).or_insert(value);
+            // PostgreSQL stores no NUL; nothing that people type has one.
+            fields.entry(name).or_insert_with(|| value.replace('\0', "\u{fffd}"));
         }
         Self(fields)
     }

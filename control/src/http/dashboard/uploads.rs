@@ -4,7 +4,9 @@
 //!
 //! Without JavaScript the answer is a redirect or an error page; a script asks for JSON.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::multipart::{Field as Part, Multipart};
 use axum::extract::{FromRequest, Request, State};
@@ -17,9 +19,11 @@ use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use shared::FieldErrors;
-use shared::ids::AppId;
+use shared::ids::{AppId, DeploymentId};
 use shared::rollout::Percent;
 use shared::version::Range;
+use tokio::time::error::Elapsed;
+use tokio::time::{Instant, timeout_at};
 
 use super::apps::{place, upload as page};
 use super::cookies::Cookie;
@@ -32,7 +36,9 @@ use crate::domain::access::AppGrant;
 use crate::domain::access::bearer::by_dashboard_session;
 use crate::domain::access::grant::{AppReference, ManageReleases};
 use crate::domain::audit::ClientAddress;
+use crate::domain::deployments::service::Deployment;
 use crate::domain::error::{Error, Result, Thing};
+use crate::domain::limits::{self, Limit};
 use crate::domain::releases::UploadAllowance;
 use crate::domain::releases::info::ReleaseInfo;
 use crate::domain::releases::service::label;
@@ -51,8 +57,17 @@ const PURPOSE: &str = "dashboard-upload";
 /// The largest field besides the bundle, in bytes: a description of 10,000 UTF-16 code units.
 const MAX_FIELD: usize = 64 << 10;
 
-/// The most fields besides the bundle.
-const MAX_FIELDS: usize = 16;
+/// The largest ticket, in bytes.
+const MAX_TICKET: usize = 8 << 10;
+
+/// What is read of a body, in bytes, before its ticket was opened. More than the server reads from the network at once.
+const MAX_HEAD: u64 = 512 << 10;
+
+/// How long the fields before the bundle may take.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The fields between the ticket and the bundle.
+const FIELDS: &[&str] = &["once", "appVersion", "description", "rollout", "isMandatory", "isDisabled"];
 
 /// What an upload is for, and on whose behalf.
 #[derive(Serialize, Deserialize)]
@@ -64,6 +79,8 @@ pub(super) struct Ticket {
     /// The app that this meant.
     app_id: AppId,
     deployment: String,
+    /// The deployment that this meant.
+    deployment_id: DeploymentId,
     /// When it stops being good for anything, in milliseconds.
     expires: i64,
 }
@@ -74,14 +91,15 @@ pub(super) fn ticket(
     site: &Site,
     headers: &HeaderMap,
     grant: &AppGrant<ManageReleases>,
-    deployment: &str,
+    deployment: &Deployment,
 ) -> Result<String> {
     let session = Cookie::Session.read(site, headers).ok_or(Error::Unauthenticated)?.0;
     let ticket = Ticket {
         session,
         app: grant.called().to_owned(),
         app_id: grant.app().clone(),
-        deployment: deployment.to_owned(),
+        deployment: deployment.name.clone(),
+        deployment_id: deployment.id.clone(),
         expires: app.now().plus_millis(LIFETIME).0,
     };
     let plain = serde_json::to_vec(&ticket).map_err(Error::internal)?;
@@ -120,7 +138,11 @@ pub(super) async fn receive(State(app): State<AppState>, from: ClientAddress, re
     let accepts = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_script = accepts.starts_with("application/json");
     let mut form_page = "/".to_owned();
-    let outcome = match take(&app, from, request, &mut form_page).await {
+    let taken = match check_sender(&site, request.headers()) {
+        Ok(()) => take(&app, from, request, &mut form_page).await,
+        Err(error) => Err(error),
+    };
+    let outcome = match taken {
         Ok(page) => Outcome::Released(page),
         Err(error) => Outcome::Refused(error, form_page),
     };
@@ -135,6 +157,7 @@ pub(super) async fn preflight(State(app): State<AppState>) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     allow(&Site::of(&app.settings, &app.front.settings), response.headers_mut());
     response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
+    response.headers_mut().insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     response
 }
 
@@ -183,64 +206,111 @@ fn for_browser(app: &AppState, site: &Site, outcome: Outcome) -> Result<Response
     Ok(response)
 }
 
-/// Reads the form and releases. Returns the page of the release. The bundle is the last field, so that everything else is known before it is read.
+/// Refuses what a browser sends from another site's page. The ticket cannot be guessed, so this is the second line. A form without JavaScript says `null`
+/// where the upload address is another origin.
+fn check_sender(site: &Site, headers: &HeaderMap) -> Result<(), Error> {
+    let is_other = |origin: &HeaderValue| origin != "null" && origin.to_str().ok() != Some(site.origin());
+    if headers.get(header::ORIGIN).is_some_and(is_other) { Err(Error::Unauthenticated) } else { Ok(()) }
+}
+
+/// Reads the form and releases. Returns the page of the release. The ticket is the first field, so that nobody else is listened to for long, and the
+/// bundle the last one, so that everything else is known before it is read.
 async fn take(app: &AppState, from: ClientAddress, request: Request, form_page: &mut String) -> Result<String> {
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    // The bundle has its own limit, and every other field as well.
-    let (request, meter) = meter::watch(request, u64::MAX);
+    let (request, meter) = meter::watch(request, MAX_HEAD);
     let mut multipart = Multipart::from_request(request, &()).await.map_err(|rejection| meter::rejected(&rejection))?;
-    let mut sent = Vec::new();
-    while let Some(part) = multipart.next_field().await.map_err(|error| meter.fault(&error, 0))? {
+    let deadline = Instant::now() + HEAD_TIMEOUT;
+    let opened = match timeout_at(deadline, ticket_of(app, &mut multipart, &meter)).await.map_err(slow) {
+        Ok(Ok(ticket)) => ticket,
+        Ok(Err(error)) | Err(error) => {
+            // Like every other form that strangers send.
+            limits::acquire_unauthenticated(app, from, Limit::Posts, app.settings.limits.unauthenticated.posts).await?;
+            return Err(error);
+        }
+    };
+    *form_page = page::page_of(&opened.app, &opened.deployment);
+    let caller = by_dashboard_session(app, &opened.session, from).await?;
+    let grant = AppGrant::<ManageReleases>::of(app, caller, AppReference::Name(opened.app)).await?;
+    // The name has come to mean another app.
+    if *grant.app() != opened.app_id {
+        return Err(Error::NotFound(Thing::App));
+    }
+    let allowance = UploadAllowance::of(app, grant.caller())?;
+    // The bundle has its own limit, and every other field as well.
+    meter.raise(u64::MAX);
+    let mut sent = BTreeMap::new();
+    while let Some(part) = next(&mut multipart, &meter, deadline).await? {
         let name = part.name().unwrap_or_default().to_owned();
-        if name != "package" {
-            if sent.len() == MAX_FIELDS {
-                return Err(Error::Invalid(FieldErrors::of_request("the form has too many fields")));
-            }
-            sent.push((name, text(part, &meter).await?));
-            continue;
+        if name == "package" {
+            let target = Target { deployment: opened.deployment, id: opened.deployment_id, length };
+            return release(app, grant, allowance, target, (part, &meter), &Fields::from_iter(sent)).await;
         }
-        let sent = Fields::from_iter(sent);
-        let ticket = open(app, sent.text("ticket")).ok_or(Error::Unauthenticated)?;
-        *form_page = page::page_of(&ticket.app, &ticket.deployment);
-        let caller = by_dashboard_session(app, &ticket.session, from).await?;
-        let grant = AppGrant::<ManageReleases>::of(app, caller, AppReference::Name(ticket.app)).await?;
-        // The name has come to mean another app.
-        if *grant.app() != ticket.app_id {
-            return Err(Error::NotFound(Thing::App));
+        if !FIELDS.contains(&name.as_str()) || sent.contains_key(&name) {
+            return Err(Error::Invalid(FieldErrors::of_request("the form has a field that it should not have, or one twice")));
         }
-        return release(app, grant, &ticket.deployment, length, (part, &meter), &sent).await;
+        let text = timeout_at(deadline, text(part, &meter, MAX_FIELD)).await.map_err(slow)??;
+        sent.insert(name, text);
     }
     Err(Error::invalid("package", "is required"))
+}
+
+fn slow(_: Elapsed) -> Error {
+    Error::Invalid(FieldErrors::of_request("the form was not received within 30 seconds"))
+}
+
+async fn next<'m>(multipart: &'m mut Multipart, meter: &Meter, deadline: Instant) -> Result<Option<Part<'m>>> {
+    timeout_at(deadline, multipart.next_field()).await.map_err(slow)?.map_err(|error| meter.fault(&error, 0))
+}
+
+/// The ticket, which is the first field.
+async fn ticket_of(app: &AppState, multipart: &mut Multipart, meter: &Meter) -> Result<Ticket> {
+    let part = multipart.next_field().await.map_err(|error| meter.fault(&error, 0))?.filter(|part| part.name() == Some("ticket"));
+    let text = text(part.ok_or(Error::Unauthenticated)?, meter, MAX_TICKET).await?;
+    open(app, &text).ok_or(Error::Unauthenticated)
+}
+
+/// Where an upload goes.
+struct Target {
+    deployment: String,
+    /// What the name meant when the page was shown.
+    id: DeploymentId,
+    /// The length of the body, if it is known.
+    length: Option<u64>,
 }
 
 async fn release(
     app: &AppState,
     grant: AppGrant<ManageReleases>,
-    deployment: &str,
-    length: Option<u64>,
+    allowance: UploadAllowance,
+    Target { deployment, id, length }: Target,
     (part, meter): (Part<'_>, &Meter),
     sent: &Fields,
 ) -> Result<String> {
-    let allowance = UploadAllowance::of(app, grant.caller())?;
     let info = info(sent)?;
     if part.file_name().is_none_or(str::is_empty) {
         return Err(Error::invalid("package", "is required"));
     }
-    let accepted = upload::accept(app, &grant, deployment, length, apps::once::read(sent)).await?;
+    // Without a key, sending the form twice would create two releases.
+    let once = apps::once::read(sent).ok_or_else(|| Error::Invalid(FieldErrors::of_request("the form is out of date: reload the page")))?;
+    let accepted = upload::accept(app, &grant, &deployment, length, Some(once)).await?;
+    // The name has come to mean another deployment.
+    if accepted.deployment() != Some(&id) {
+        return Err(Error::NotFound(Thing::Deployment));
+    }
     let limit = accepted.limit;
     let bundle = upload::receive(app, &accepted, part.map(|chunk| meter.take(chunk, limit))).await?;
     let received = Received { accepted, bundle, info };
-    let released = upload::release(Arc::clone(&app.context), grant.clone(), allowance, deployment.to_owned(), received);
+    let released = upload::release(Arc::clone(&app.context), grant.clone(), allowance, deployment.clone(), received);
     // All or nothing, even if the browser leaves now.
     let answer = app.work.run(released).await?;
-    Ok(place::release(grant.called(), deployment, label(answer.value.label)?))
+    Ok(place::release(grant.called(), &deployment, label(answer.value.label)?))
 }
 
-async fn text(part: Part<'_>, meter: &Meter) -> Result<String> {
+async fn text(part: Part<'_>, meter: &Meter, limit: usize) -> Result<String> {
     let (mut chunks, mut text) = (part.map(|chunk| meter.take(chunk, 0)), Vec::new());
     while let Some(chunk) = chunks.try_next().await? {
-        if text.len() + chunk.len() > MAX_FIELD {
-            return Err(Error::TooLarge(FieldErrors::of_request(format!("a field must be at most {MAX_FIELD} bytes"))));
+        if text.len() + chunk.len() > limit {
+            return Err(Error::TooLarge(FieldErrors::of_request(format!("a field must be at most {limit} bytes"))));
         }
         text.extend_from_slice(&chunk);
     }

@@ -72,7 +72,7 @@ pub(crate) async fn check_for_update(app: &AppState, endpoint: &Endpoint, query:
     let snapshot = app.snapshots.current(&request.deployment_key).await?;
     let snapshot = snapshot.filter(|snapshot| !snapshot.is_tombstone()).ok_or(Error::NotFound(Thing::Deployment))?;
     let decision = select(&snapshot, &request);
-    if app.front.awaited_checks.take(&request.deployment_key) {
+    if app.front.awaited_checks.take(&request.deployment_key, app.now()) {
         note_first_check(app, request.deployment_key.clone());
     }
     Ok(check::answer(endpoint.case, &request, &snapshot, &decision, &app.download_urls()))

@@ -36,6 +36,8 @@ pub(crate) struct Meter(Arc<Counts>);
 struct Counts {
     received: AtomicU64,
     returned: AtomicU64,
+    /// The largest body allowed.
+    max: AtomicU64,
     end: AtomicU8,
 }
 
@@ -51,6 +53,7 @@ enum AbortReason {
 /// Wraps the request's body: it fails once it is larger than `max`, fills the parser's buffer without progress, or stalls.
 pub(crate) fn watch(request: Request, max: u64) -> (Request, Meter) {
     let meter = Meter::default();
+    meter.raise(max);
     let mut counting = meter.clone();
     let request = request.map(|body| {
         let mut chunks = body.into_data_stream();
@@ -74,7 +77,7 @@ pub(crate) fn watch(request: Request, max: u64) -> (Request, Meter) {
                 other => return other,
             };
             silence.set(tokio::time::sleep(SILENCE_TIMEOUT));
-            if received + counting.receive(&chunk) > max {
+            if received + counting.receive(&chunk) > counting.0.max.load(Ordering::Relaxed) {
                 return Poll::Ready(Some(Err(counting.abort(AbortReason::TooLarge))));
             }
             Poll::Ready(Some(Ok(chunk)))
@@ -118,6 +121,11 @@ impl Meter {
         let chunk = chunk.map_err(|error| self.fault(&error, limit))?;
         self.0.returned.fetch_add(chunk.len() as u64, Ordering::Relaxed);
         Ok(chunk)
+    }
+
+    /// Sets the largest body allowed, once it is known who sends it.
+    pub(crate) fn raise(&self, max: u64) {
+        self.0.max.store(max, Ordering::Relaxed);
     }
 
     fn receive(&mut self, chunk: &Bytes) -> u64 {

@@ -41,8 +41,7 @@ async fn a_release_is_uploaded_once_however_often_the_form_is_sent() {
     ada.create_app("demo").await;
     let mut reader = app.signed_in_reader("ada").await;
     let fields = hidden(&mut reader).await;
-    let fields =
-        with(fields, &[("appVersion", " ^1.0.0 "), ("description", "first"), ("rollout", "25"), ("isMandatory", "on"), ("unknown", "x")]);
+    let fields = with(fields, &[("appVersion", " ^1.0.0 "), ("description", "first"), ("rollout", "25"), ("isMandatory", "on")]);
     for is_script in [false, true] {
         let answer = send(&app, &fields, Some(b"one"), is_script).await;
         let release = "/dashboard/apps/demo/deployments/Production/releases/v1";
@@ -79,11 +78,10 @@ async fn the_target_version_is_suggested_from_what_devices_report() {
     let mut reader = app.signed_in_reader("ada").await;
     let page = reader.open(PAGE).await.shows("2.1.0</bdi> (2),").shows("1.0.0</bdi> (1).").html();
     assert!(page.contains("value=\"^2.1.0\" list"), "{page}");
-    // A current release for other versions does not hide them.
+    // Devices report next to what people chose, and do not replace it.
     ada.upload("demo", "Production", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
-    assert!(reader.open(PAGE).await.html().contains("value=\"^2.1.0\" list"));
-    ada.upload("demo", "Production", b"two", json!({ "appVersion": "2.x" })).await.assert(201);
-    assert!(reader.open(PAGE).await.html().contains("value=\"2.x\" list"));
+    let page = reader.open(PAGE).await.shows("2.1.0</bdi> (2),").html();
+    assert!(page.contains("value=\"1.0.0\" list"), "{page}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -112,8 +110,20 @@ async fn a_refused_upload_says_why_and_releases_nothing() {
         assert!(page.text().starts_with("<!doctype html>"), "{}", page.text());
         assert!(page.headers["content-security-policy"].to_str().unwrap().contains("default-src 'none'"));
     }
-    let many = with(fields.clone(), &[("a", ""); 20]);
-    assert_eq!(send(&app, &many, Some(b"one"), true).await.status, StatusCode::BAD_REQUEST);
+    for more in [[("appVersion", "1.0.0"), ("unknown", "x")], [("appVersion", "1.0.0"), ("appVersion", "2.0.0")]] {
+        assert_eq!(send(&app, &with(fields.clone(), &more), Some(b"one"), true).await.status, StatusCode::BAD_REQUEST);
+    }
+    // Without its key, sending it twice would be two releases.
+    let no_key = with(fields[..1].to_vec(), &[("appVersion", "1.0.0")]);
+    assert_eq!(send(&app, &no_key, Some(b"one"), true).await.status, StatusCode::BAD_REQUEST);
+    // The ticket comes first.
+    let last = with(fields[1..].to_vec(), &[("appVersion", "1.0.0"), ("ticket", &fields[0].1)]);
+    assert_eq!(send(&app, &last, Some(b"one"), true).await.status, StatusCode::UNAUTHORIZED);
+    let client = app.anonymous();
+    let foreign = client.request(Method::POST, "/dashboard/uploads").header("origin", "https://evil.example");
+    let form = Form::new().text("ticket", fields[0].1.clone()).text("once", fields[1].1.clone()).text("appVersion", "1.0.0");
+    let form = form.part("package", Part::bytes(b"one".to_vec()).file_name("main.jsbundle"));
+    assert_eq!(client.send(foreign.header("accept", "application/json").multipart(form)).await.status, StatusCode::UNAUTHORIZED);
     let long = with(fields.clone(), &[("description", &"x".repeat(100_000))]);
     assert_eq!(send(&app, &long, Some(b"one"), true).await.status, StatusCode::PAYLOAD_TOO_LARGE);
     let no_form = app.anonymous().post("/dashboard/uploads", json!({})).await;
@@ -152,6 +162,11 @@ async fn a_ticket_is_good_for_its_session_its_app_and_an_hour() {
     ada.patch("/v1/apps/demo", json!({ "name": "gone" })).await.assert(200);
     ada.patch("/v1/apps/other", json!({ "name": "demo" })).await.assert(200);
     assert_eq!(send(&app, &with(fields, &info), Some(b"one"), true).await.status, StatusCode::NOT_FOUND);
+    // The name of the deployment came to mean another one.
+    let fields = hidden(&mut reader).await;
+    ada.patch("/v1/apps/demo/deployments/Production", json!({ "name": "Old" })).await.assert(200);
+    ada.patch("/v1/apps/demo/deployments/Staging", json!({ "name": "Production" })).await.assert(200);
+    assert_eq!(send(&app, &with(fields, &info), Some(b"one"), true).await.status, StatusCode::NOT_FOUND);
     // The session was ended.
     let fields = hidden(&mut reader).await;
     let out = reader.open("/dashboard").await.form_to("/dashboard/sign-out");
@@ -162,7 +177,8 @@ async fn a_ticket_is_good_for_its_session_its_app_and_an_hour() {
     let mut bob = app.signed_in_reader("bob").await;
     let page = PAGE.replace("demo", "ada@example.com:demo");
     let form = bob.open(&page).await.forms().into_iter().find(|form| form.fields.contains_key("ticket")).unwrap();
-    let fields = vec![("ticket".to_owned(), form.fields["ticket"].clone()), ("appVersion".to_owned(), "1.0.0".to_owned())];
+    let fields = vec![("ticket".to_owned(), form.fields["ticket"].clone()), ("once".to_owned(), form.fields["once"].clone())];
+    let fields = with(fields, &info);
     ada.patch("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Viewer" })).await.assert(200);
     assert_eq!(send(&app, &fields, Some(b"one"), true).await.status, StatusCode::FORBIDDEN);
     bob.open(&page).await.has_status(403);

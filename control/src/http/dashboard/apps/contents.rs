@@ -164,6 +164,7 @@ pub(super) async fn compared(
     page: String,
 ) -> Result<View> {
     let named = (earlier.as_ref().map_or("", |(link, _)| link.text.as_str()), earlier.as_ref().map(|(_, row)| *row));
+    let _turn = contents::turn().await?;
     let both = both(app, grant, named, (name, later)).await?;
     let lines = both.later.as_ref().map(|later| contents::compare(both.earlier.as_ref(), later)).unwrap_or_default();
     let rows = |is_shown: fn(&Line<'_>) -> bool| {
@@ -220,6 +221,7 @@ pub(super) async fn show(
     let (row, before) = service::with_previous(&mut app.db.read().await?, &grant, &deployment, label).await?;
     let earlier = before.as_ref().map(|before| link(&frame, (name, &deployment), before)).transpose()?;
     let named = (earlier.as_ref().map_or("", |link| link.text.as_str()), before.as_ref());
+    let _turn = contents::turn().await?;
     let both = both(&app, &grant, named, (&label.to_string(), &row)).await?;
     let lines = both.later.as_ref().map(|later| contents::compare(both.earlier.as_ref(), later)).unwrap_or_default();
     let shown: Vec<_> = lines.iter().filter(|line| !is_changes || line.difference != Difference::None).collect();

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use shared::version::{AppVersion, Range};
+use shared::version::AppVersion;
 
 use super::place::{self, Link};
 use super::{once, release::Summary};
@@ -78,12 +78,11 @@ fn reported(counters: &[CounterRow]) -> Vec<(AppVersion, i64)> {
     found
 }
 
-/// The target version that the form begins with: that of the current release while devices that report match it, else everything compatible with what most
-/// devices report.
+/// The target version that the form begins with: that of the current release, or else everything compatible with what most devices report. Anyone with the
+/// deployment key can report versions, so reports never replace what people chose: the page shows them next to it.
 fn suggestion(current: Option<&str>, reported: &[(AppVersion, i64)]) -> String {
-    let Some((most, _)) = reported.first() else { return current.unwrap_or_default().to_owned() };
-    let fits = |range: &&str| Range::parse(range).is_ok_and(|range| range.satisfies(most.version()));
-    current.filter(fits).map_or_else(|| format!("^{}", most.sent()), str::to_owned)
+    let most = reported.first().map(|(most, _)| format!("^{}", most.sent()));
+    current.map(str::to_owned).or(most).unwrap_or_default()
 }
 
 #[expect(clippy::too_many_arguments, reason = "extractors")]
@@ -113,7 +112,7 @@ pub(super) async fn show(
         form: form(&target, "100"),
         deployment: &found.name,
         page: frame.path(&page),
-        ticket: uploads::ticket(&app, frame.site(), &headers, &right, &deployment)?,
+        ticket: uploads::ticket(&app, frame.site(), &headers, &right, &found)?,
         once: once::new(&app)?,
         active: view::grouped(counters.iter().map(|row| row.active).sum()),
         reported: reported
