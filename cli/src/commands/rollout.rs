@@ -102,9 +102,16 @@ async fn set(context: &Context, deployment: &DeploymentOption, percent: Percent,
         other => other?,
     };
     let Some(answer) = answer else {
-        let which = label.map_or_else(|| "The newest release".to_owned(), String::from);
-        context.done(&format!("{which} is already at {}%: nothing changed.", percent.get()));
-        context.show(&serde_json::Value::Null, || {});
+        let label = match label {
+            Some(label) => String::from(label),
+            None => target.newest().await?,
+        };
+        let answer = target.get::<ReleaseAnswer>(&["releases", &label]).await?;
+        context.done(&format!("{label} is already at {}%: nothing changed.", percent.get()));
+        if answer.value.package.is_disabled {
+            context.note(&format!("It is disabled: no device gets it. Enable it: {}", target.command(&format!("release enable {label}"))));
+        }
+        context.show(&answer.json, || {});
         return Ok(());
     };
     let label = String::from(answer.value.package.label);

@@ -83,7 +83,20 @@ pub(crate) fn check_path(path: &Path) -> Result<()> {
     if !metadata.is_dir() && !metadata.is_file() {
         return Err(Error::usage(format!("{} is neither a file nor a folder", path.display()), "Give a folder, a file or a .zip."));
     }
+    if is_project(path) {
+        let what = format!("{} is a project, not what its bundler wrote: devices would download all of it", path.display());
+        return Err(Error::usage(
+            what,
+            "Give the folder that the bundler wrote, such as ./CodePush or ./www. A .zip is uploaded as it is.",
+        ));
+    }
     Ok(())
+}
+
+/// Whether a folder is a project: everybody who has the app could read its sources and secrets.
+fn is_project(folder: &Path) -> bool {
+    let has = |name: &str| folder.join(name).exists();
+    has(".git") || has("node_modules") || (has("package.json") && (has("ios") || has("android")))
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {

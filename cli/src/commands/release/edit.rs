@@ -75,13 +75,18 @@ pub(super) async fn set_disabled(context: &Context, label: Label, deployment: &D
         (Some(_), true) => {
             context.done(&format!("Disabled {label}: no device of {} gets it anymore.", target.deployment));
             context.note(&format!(
-                "Devices that have it get the release before it at their next check. Undo: {}",
+                "At their next check, devices get the newest enabled release for their app version, if there is one. Undo: {}",
                 target.command(&format!("release enable {label}"))
             ));
         }
         (Some(_), false) => context.done(&format!("Enabled {label}: devices of {} get it again.", target.deployment)),
     }
-    context.show(&answer.map(|answer| answer.json).unwrap_or_default(), || {});
+    let json = match answer {
+        Some(answer) => answer.json,
+        // The same shape, whether something changed or not.
+        None => target.get::<ReleaseAnswer>(&["releases", &label]).await?.json,
+    };
+    context.show(&json, || {});
     Ok(())
 }
 

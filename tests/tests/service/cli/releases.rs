@@ -48,6 +48,29 @@ impl Place {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_project_is_not_released_as_a_bundle_and_what_changes_nothing_shows_the_release() {
+    let place = Place::new().await;
+    for (folder, file) in [("with-git", ".git/config"), ("with-modules", "node_modules/left-pad/index.js"), ("with-apps", "ios/Podfile")] {
+        place.cli.write(&format!("{folder}/{file}"), "secret");
+        place.cli.write(&format!("{folder}/main.jsbundle"), "bundle");
+        place.cli.write(&format!("{folder}/package.json"), "{}");
+        let (what, next) = place.cli.run(&["release", "create", folder, "-t", "1.0.0"]).await.error(2);
+        assert!(what.contains("is a project") && next.contains("bundler"), "{what} {next}");
+    }
+    assert!(place.labels().await.is_empty());
+    // Without the project around it, a manifest of packages is a file like others.
+    place.cli.write("plain/main.jsbundle", "bundle");
+    place.cli.write("plain/package.json", "{}");
+    place.cli.expect(0, &["release", "create", "plain", "-t", "1.0.0"]).await;
+    // Nothing changes: the release is shown all the same, and that no device gets it.
+    place.cli.expect(0, &["release", "disable", "v1"]).await;
+    assert_eq!(place.cli.json(&["release", "disable", "v1"]).await["package"]["isDisabled"], true);
+    let unchanged = place.cli.expect(0, &["rollout", "set", "100"]).await;
+    assert!(unchanged.err.contains("v1 is already at 100%") && unchanged.err.contains("no device gets it"), "{}", unchanged.err);
+    assert_eq!(place.cli.json(&["rollout", "set", "100"]).await["package"]["label"], "v1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_released_folder_has_the_package_hash_of_the_reference() {
     let place = Place::new().await;
     place.cli.write("CodePush/assets/a.png", "PNGDATA");
