@@ -223,7 +223,7 @@ async fn take(app: &AppState, from: ClientAddress, request: Request, form_page: 
     let opened = match timeout_at(deadline, ticket_of(app, &mut multipart, &meter)).await.map_err(slow) {
         Ok(Ok(ticket)) => ticket,
         Ok(Err(error)) | Err(error) => {
-            // Like every other form that strangers send.
+            // As with every other form that unauthenticated requests can send.
             limits::acquire_unauthenticated(app, from, Limit::Posts, app.settings.limits.unauthenticated.posts).await?;
             return Err(error);
         }
