@@ -178,10 +178,12 @@ fn for_script(site: &Site, outcome: Outcome) -> Result<Response> {
         Outcome::Refused(error @ (Error::Internal(_) | Error::Unavailable(_) | Error::Busy), _) => Err(error),
         Outcome::Refused(error, _) => {
             let (status, text) = (error.status(), error.to_string());
+            let wait = if let Error::TooMany { retry_after, .. } = &error { Some(*retry_after) } else { None };
             let form = page::form("", "").refuse(error).unwrap_or_else(|_| page::form("", "").refuse_with_text(status, text));
             let fields: serde_json::Map<_, _> =
                 form.fields.iter().filter_map(|field| Some((field.name.to_owned(), json!(field.error.as_ref()?)))).collect();
-            Ok((status, Json(json!({ "problem": form.refusal, "fields": fields }))).into_response())
+            let wait = wait.map(|seconds| [(header::RETRY_AFTER, HeaderValue::from(seconds))]);
+            Ok((status, wait, Json(json!({ "problem": form.refusal, "fields": fields }))).into_response())
         }
     }
 }

@@ -101,13 +101,13 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
             "Deployments created in 24 hours",
             deployments_today.0.into(),
             deployments_today.1.into(),
-            "You cannot create more until the first of them is 24 hours ago.",
+            "You can create more once the oldest of them is 24 hours old.",
         ),
         Line::number(
             "Apps renamed in 24 hours",
             renames_today.0.into(),
             renames_today.1.into(),
-            "You cannot rename more until the first of them is 24 hours ago.",
+            "You can rename more once the oldest of them is 24 hours old.",
         ),
         Line::number(
             "Keys of deleted deployments",

@@ -186,6 +186,19 @@ async fn a_ticket_is_good_for_its_session_its_app_and_an_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_listened_to_for_long_without_a_ticket() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_POSTS", "3/10m")).await;
+    let long = |bytes: usize| vec![("ticket".to_owned(), "x".repeat(bytes))];
+    assert_eq!(send(&app, &long(9_000), Some(b"one"), true).await.status, StatusCode::PAYLOAD_TOO_LARGE);
+    for _ in 0..2 {
+        assert_eq!(send(&app, &long(100), Some(b"one"), true).await.status, StatusCode::UNAUTHORIZED);
+    }
+    let refused = send(&app, &long(100), Some(b"one"), true).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.headers.contains_key("retry-after"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_upload_address_takes_the_form_and_only_the_pages_may_send_it_there() {
     let app = TestApp::spawn_with(Options::default().with("UPLOAD_URL", "https://upload.example.com")).await;
     app.register("ada").await;

@@ -136,7 +136,7 @@ fn transfer_page(frame: &Frame, name: &str, form: &Form) -> Result<Response> {
         text: vec![
             "The new owner can use the app at once, and is told by email. You become an Admin.".to_owned(),
             "Until the new owner accepts it, the app counts against your limits, keeps its name, and you can take it back on its page of \
-                collaborators. Devices notice nothing: deployment keys stay as they are."
+                collaborators. Devices are not affected: deployment keys stay as they are."
                 .to_owned(),
         ],
         page: frame.path(&format!("{}/transfer", place::app(name))),
