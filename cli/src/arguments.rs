@@ -47,6 +47,12 @@ pub(crate) enum OutputFormat {
     Json,
 }
 
+/// Parses a whole number from `MIN` to `MAX`.
+pub(crate) fn number<const MIN: u16, const MAX: u16>(text: &str) -> Result<u16, String> {
+    let number = text.parse().ok().filter(|number| (MIN..=MAX).contains(number));
+    number.ok_or_else(|| format!("must be a whole number from {MIN} to {MAX}"))
+}
+
 /// The app that a command acts on.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AppOption {

@@ -59,12 +59,12 @@ pub(crate) struct Credential {
 impl Context {
     /// Reads configuration and project file. Errors: usage (2) if one of them is not valid.
     pub(crate) fn new(global: Global) -> Result<Self> {
-        Ok(Self { global, user: UserConfig::read()?, project: project::find()? })
+        Ok(Self { global: without_empty(global), user: UserConfig::read()?, project: project::find()? })
     }
 
     /// The same, with what cannot be read left out: for `doctor`, which reports it.
     pub(crate) fn lenient(global: Global) -> Self {
-        Self { global, user: UserConfig::read().unwrap_or_default(), project: project::find().ok().flatten() }
+        Self { global: without_empty(global), user: UserConfig::read().unwrap_or_default(), project: project::find().ok().flatten() }
     }
 
     /// Whether messages and progress are off.
@@ -210,4 +210,9 @@ impl Context {
     pub(crate) fn warn(message: &str) {
         terminal::line(&format!("{} {message}", terminal::stderr_style().warning("warning:")));
     }
+}
+
+/// An empty variable, as in a pipeline that does not set it, counts as none.
+fn without_empty(global: Global) -> Global {
+    Global { server: global.server.filter(|server| !server.is_empty()), ..global }
 }

@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::output::{interrupt, terminal};
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::try_parse_from(usage::words()) {
         Ok(arguments) => arguments,
         Err(error) => return usage::explain(&error),
     };

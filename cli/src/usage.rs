@@ -1,5 +1,6 @@
 //! Words what is wrong with the arguments as every other error: what happened, and what to do next.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -7,6 +8,23 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::arguments::Arguments;
 use crate::error::{Error, Kind};
+
+/// The arguments of the process. `help COMMAND` and `version`, which other tools have as commands, are `COMMAND --help` and `--version`.
+pub(crate) fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    match words.get(1).and_then(|word| word.to_str()) {
+        Some("help") => {
+            words.remove(1);
+            words.push("--help".into());
+        }
+        Some("version") if words.len() == 2 => {
+            words.pop();
+            words.push("--version".into());
+        }
+        _ => {}
+    }
+    words
+}
 
 /// Prints help, the version, or what is wrong with the arguments.
 pub(crate) fn explain(error: &clap::Error) -> ExitCode {
@@ -41,6 +59,10 @@ fn next(error: &clap::Error) -> String {
     });
     let suggestion = names.map(|names| format!("Did you mean {names}? ")).unwrap_or_default();
     let (name, usage) = command();
+    // The command is written as it should be, but for one value.
+    if matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation) {
+        return format!("{suggestion}Correct the value; `{name} --help` explains it.");
+    }
     format!("{suggestion}Write `{usage}`; `{name} --help` explains it.")
 }
 

@@ -17,9 +17,10 @@ use crate::output::times;
 #[derive(Debug, Subcommand)]
 pub(crate) enum AccessKeyCommand {
     /// List your access keys.
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = "Example:\n  updraft access-key list")]
     List,
     /// Show an access key. The secret is never shown again.
+    #[command(after_help = "Example:\n  updraft access-key show build-server")]
     Show {
         /// Its name.
         name: String,
@@ -34,6 +35,7 @@ pub(crate) enum AccessKeyCommand {
         expiry: Expiry,
     },
     /// Rename an access key. The secret stays the same.
+    #[command(after_help = "Example:\n  updraft access-key rename build-server old-build-server")]
     Rename {
         /// Its name.
         name: String,
@@ -41,7 +43,7 @@ pub(crate) enum AccessKeyCommand {
         new_name: String,
     },
     /// Delete an access key: programs that use it lose access.
-    #[command(visible_alias = "rm")]
+    #[command(visible_alias = "rm", after_help = "Example:\n  updraft access-key delete build-server")]
     Delete {
         /// Its name.
         name: String,

@@ -53,6 +53,14 @@ pub(super) fn fresh<T>(result: Result<T>) -> Result<T> {
     })
 }
 
+/// Refuses what is no email address, before any request. Errors: usage (2).
+pub(super) fn is_address(email: &str) -> Result<()> {
+    if email.split_once('@').is_some_and(|(user, host)| !user.is_empty() && !host.is_empty()) {
+        return Ok(());
+    }
+    Err(Error::usage(format!("{email} is not an email address"), "Give the address of an account, such as grace@example.com."))
+}
+
 /// If nobody has the address, says so.
 pub(super) fn no_account<T>(result: Result<T>, email: &str) -> Result<T> {
     result.map_err(|error| {

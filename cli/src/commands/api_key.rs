@@ -18,7 +18,7 @@ use crate::output::{prompt, terminal, times};
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApiKeyCommand {
     /// List your API keys, revoked and expired ones included.
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = "Example:\n  updraft api-key list")]
     List,
     /// Open the dashboard's form for a new API key, filled in.
     #[command(after_help = "Example:\n  updraft api-key create ci --scope deploy,read --expires 2027-12-31")]
@@ -33,7 +33,7 @@ pub(crate) enum ApiKeyCommand {
         expiry: Expiry,
     },
     /// Revoke an API key: programs that use it lose access. It stays in the list.
-    #[command(visible_alias = "rm")]
+    #[command(visible_alias = "rm", after_help = "Example:\n  updraft api-key revoke ci")]
     Revoke {
         /// Its ID, or its name if no other key has it.
         #[arg(value_name = "ID|NAME")]

@@ -7,7 +7,7 @@ use shared::api::apps::{App, AppAnswer, AppPatch, AppsAnswer, NewApp, Role};
 use shared::api::audit::AuditAnswer;
 
 use super::{activity, advice, nearest};
-use crate::arguments::AppOption;
+use crate::arguments::{AppOption, number};
 use crate::client::path;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -19,9 +19,10 @@ use crate::output::times;
 #[derive(Debug, Subcommand)]
 pub(crate) enum AppCommand {
     /// List your apps.
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = "Examples:\n  updraft app list\n  updraft app list --output json")]
     List,
     /// Show an app.
+    #[command(after_help = "Examples:\n  updraft app show\n  updraft app show ada@example.com:my-app")]
     Show {
         /// The app. Default: the one in updraft.toml.
         #[arg(value_name = "APP", env = "UPDRAFT_APP", hide_env_values = true)]
@@ -39,7 +40,10 @@ pub(crate) enum AppCommand {
         no_deployments: bool,
     },
     /// Rename an app.
-    #[command(override_usage = "updraft app rename [OPTIONS] <APP> <NEW_NAME>")]
+    #[command(
+        override_usage = "updraft app rename [OPTIONS] <APP> <NEW_NAME>",
+        after_help = "Example:\n  updraft app rename my-app my-new-app"
+    )]
     Rename {
         /// The app.
         app: String,
@@ -50,7 +54,11 @@ pub(crate) enum AppCommand {
         option: NamedByOption,
     },
     /// Delete an app with its deployments, releases and metrics.
-    #[command(visible_alias = "rm", override_usage = "updraft app delete [OPTIONS] <APP>")]
+    #[command(
+        visible_alias = "rm",
+        override_usage = "updraft app delete [OPTIONS] <APP>",
+        after_help = "Examples:\n  updraft app delete my-app\n  updraft app delete my-app --yes"
+    )]
     Delete {
         /// The app.
         #[arg(required_unless_present = "app-option")]
@@ -59,6 +67,7 @@ pub(crate) enum AppCommand {
         option: NamedByOption,
     },
     /// Transfer an app to another account. You become an Admin.
+    #[command(after_help = "Example:\n  updraft app transfer my-app grace@example.com")]
     Transfer {
         /// The app.
         app: String,
@@ -66,13 +75,14 @@ pub(crate) enum AppCommand {
         email: String,
     },
     /// Show who changed what in an app.
+    #[command(after_help = "Examples:\n  updraft app activity -a my-app\n  updraft app activity -a my-app --limit 100 --output json")]
     Activity {
         /// The app.
         #[command(flatten)]
         app: AppOption,
         /// How many changes to show, newest first.
-        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=100))]
-        limit: u8,
+        #[arg(long, default_value_t = 20, value_parser = number::<1, 100>)]
+        limit: u16,
     },
 }
 
@@ -183,6 +193,7 @@ async fn delete(context: &Context, app: &str) -> Result<()> {
 }
 
 async fn transfer(context: &Context, app: &str, email: &str) -> Result<()> {
+    advice::is_address(email)?;
     let client = context.client()?;
     prompt::confirm_by_name(context, &format!("gives the app {app} to {email}"), app)?;
     let transferred = client.post::<AppAnswer>(&path(["v1", "apps", app, "transfer", email]), &Value::Object(serde_json::Map::new())).await;
@@ -193,7 +204,7 @@ async fn transfer(context: &Context, app: &str, email: &str) -> Result<()> {
     Ok(())
 }
 
-async fn activity(context: &Context, app: Option<&str>, limit: u8) -> Result<()> {
+async fn activity(context: &Context, app: Option<&str>, limit: u16) -> Result<()> {
     let client = context.client()?;
     let name = context.app(app)?;
     let path = format!("{}?limit={limit}", path(["v1", "apps", name, "audit"]));

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use shared::api::explain::ExplainAnswer;
+use shared::api::releases::ReleaseAnswer;
 use shared::hash::PackageHash;
 use shared::keys::Label;
 use shared::version::AppVersion;
@@ -26,7 +27,7 @@ pub(crate) struct CheckCommand {
     /// The hash of the update that the device runs.
     #[arg(long, value_name = "HASH", value_parser = hash)]
     package_hash: Option<String>,
-    /// The label of the update that the device runs.
+    /// The label of the update that the device runs. Without --package-hash, the hash is that of this release.
     #[arg(long, value_parser = options::label)]
     label: Option<Label>,
     /// The device's ID, which decides its part in staged rollouts.
@@ -44,7 +45,16 @@ impl CheckCommand {
     /// Runs it.
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         let target = Target::new(context, &self.deployment)?;
-        let result = target.client.get::<ExplainAnswer>(&(target.path(&["explain"]) + "?" + &self.query())).await;
+        let hash = match (&self.package_hash, self.label.map(String::from)) {
+            // Devices are told apart by the hash: with the label alone, the server would take the device for one that runs the app's own bundle.
+            (None, Some(label)) => {
+                let release = target.client.get::<ReleaseAnswer>(&target.path(&["releases", &label])).await;
+                Some(target.advised_on(&label, release).await?.value.package.package_hash.to_string())
+            }
+            (given, _) => given.clone(),
+        };
+        let query = self.query(hash.as_deref());
+        let result = target.client.get::<ExplainAnswer>(&(target.path(&["explain"]) + "?" + &query)).await;
         let answer = match result {
             Err(error) if error.kind == Kind::NotFound && error.what.starts_with("this path ") => {
                 let what = format!("{} is older than this CLI: it cannot explain update checks", target.client.url());
@@ -61,11 +71,11 @@ impl CheckCommand {
         Ok(())
     }
 
-    fn query(&self) -> String {
+    fn query(&self, hash: Option<&str>) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("appVersion", &self.app_version);
         let label = self.label.map(String::from);
-        let given = [("packageHash", self.package_hash.as_ref()), ("label", label.as_ref()), ("clientUniqueId", self.client_id.as_ref())];
+        let given = [("packageHash", hash), ("label", label.as_deref()), ("clientUniqueId", self.client_id.as_deref())];
         for (name, value) in given {
             if let Some(value) = value {
                 query.append_pair(name, value);

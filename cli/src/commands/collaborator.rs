@@ -18,7 +18,7 @@ use crate::output::table::Table;
 #[derive(Debug, Subcommand)]
 pub(crate) enum CollaboratorCommand {
     /// List who has access to an app.
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = "Example:\n  updraft collaborator list -a my-app")]
     List {
         /// The app.
         #[command(flatten)]
@@ -39,6 +39,7 @@ pub(crate) enum CollaboratorCommand {
         role: RoleOption,
     },
     /// Change somebody's role.
+    #[command(after_help = "Example:\n  updraft collaborator edit grace@example.com --role Admin")]
     Edit {
         /// The app.
         #[command(flatten)]
@@ -50,7 +51,7 @@ pub(crate) enum CollaboratorCommand {
         role: RoleOption,
     },
     /// Remove somebody's access to an app.
-    #[command(visible_alias = "rm")]
+    #[command(visible_alias = "rm", after_help = "Example:\n  updraft collaborator remove grace@example.com -a my-app")]
     Remove {
         /// The app.
         #[command(flatten)]
@@ -59,6 +60,9 @@ pub(crate) enum CollaboratorCommand {
         email: String,
     },
     /// Accept an app that was shared with you or transferred to you.
+    #[command(
+        after_help = "Examples:\n  updraft collaborator accept ada@example.com:my-app\n  updraft collaborator accept ada@example.com:my-app --name their-app"
+    )]
     Accept {
         /// The app, as `updraft app list` shows it.
         app: String,
@@ -67,6 +71,7 @@ pub(crate) enum CollaboratorCommand {
         name: Option<String>,
     },
     /// Leave an app that somebody shared with you.
+    #[command(after_help = "Example:\n  updraft collaborator leave ada@example.com:my-app")]
     Leave {
         /// The app.
         app: String,
@@ -130,13 +135,14 @@ async fn read(client: &Client, app: &str) -> Result<Answer<CollaboratorsAnswer>>
 }
 
 async fn add(context: &Context, app: Option<&str>, email: &str, role: RoleOption) -> Result<()> {
+    advice::is_address(email)?;
     let client = context.client()?;
     let app = context.app(app)?;
     let body = NewCollaborator { permission: Field::from(AssignableRole::from(role)), step_up: Field::Missing };
     let added = client.post::<CollaboratorAnswer>(&path(["v1", "apps", app, "collaborators", email]), &body).await;
     let added = advice::conflict(managed(added), || format!("`updraft collaborator edit {email} --role ROLE --app {app}` changes a role."));
     let answer = nearest::app(&client, app, advice::no_account(added, email)).await?;
-    context.done(&format!("{email} is a {} of {app} now, and gets an email.", name(answer.value.collaborator.permission)));
+    context.done(&format!("{email} is {} of {app} now, and gets an email.", a(answer.value.collaborator.permission)));
     let seen = seen_as(&client, app).await;
     context.note(&format!("They see it as {seen} until they accept it: `updraft collaborator accept {seen}`"));
     context.show(&answer.json, || {});
@@ -161,7 +167,7 @@ async fn edit(context: &Context, app: Option<&str>, email: &str, role: RoleOptio
     let edited = advice::conflict(managed(edited), || format!("`updraft app transfer {app} EMAIL` gives the app another owner."));
     let answer = nearest::app(&client, app, no_collaborator(edited, app)).await?;
     if let Some(answer) = &answer {
-        context.done(&format!("{email} is a {} of {app} now.", name(answer.value.collaborator.permission)));
+        context.done(&format!("{email} is {} of {app} now.", a(answer.value.collaborator.permission)));
     }
     context.show(answer.as_ref().map_or(&Value::Null, |answer| &answer.json), || {});
     Ok(())
@@ -181,6 +187,9 @@ async fn remove(context: &Context, app: Option<&str>, email: &str) -> Result<()>
 
 async fn accept(context: &Context, app: &str, new_name: Option<String>) -> Result<()> {
     let client = context.client()?;
+    let before = nearest::app(&client, app, client.get::<AppAnswer>(&path(["v1", "apps", app])).await).await?;
+    // Apps that wait for acceptance are named with their owner.
+    let is_accepted = !before.value.app.name.contains(':') && new_name.is_none();
     let body = Acceptance { name: Field::from(new_name) };
     let accepted = client.post::<AppAnswer>(&path(["v1", "apps", app, "collaborators", "me", "accept"]), &body).await;
     let accepted = advice::in_options(accepted, &[("name", "--name")]);
@@ -188,7 +197,11 @@ async fn accept(context: &Context, app: &str, new_name: Option<String>) -> Resul
         format!("A transferred app can get another name: `updraft collaborator accept {app} --name NEW`. A shared app keeps its name.")
     });
     let answer = nearest::app(&client, app, accepted).await?;
-    context.done(&format!("Accepted {}.", answer.value.app.name));
+    if is_accepted {
+        context.note(&format!("Nothing to accept: {} is among your apps already.", answer.value.app.name));
+    } else {
+        context.done(&format!("Accepted {}.", answer.value.app.name));
+    }
     context.show(&answer.json, || {});
     Ok(())
 }
@@ -232,6 +245,16 @@ const fn rank(role: Role) -> u8 {
         Role::Admin => 1,
         Role::Developer => 2,
         Role::Viewer => 3,
+    }
+}
+
+/// The role's name in a sentence, with its article.
+const fn a(role: Role) -> &'static str {
+    match role {
+        Role::Owner => "the Owner",
+        Role::Admin => "an Admin",
+        Role::Developer => "a Developer",
+        Role::Viewer => "a Viewer",
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::json;
 use shared::time::{UnixMillis, UtcDay};
 
 use super::browser;
+use crate::arguments::number;
 use crate::client::Client;
 use crate::clock;
 use crate::context::Context;
@@ -53,7 +54,7 @@ pub(crate) struct Expiry {
     #[arg(long, value_name = "DATE", value_parser = day)]
     expires: Option<UtcDay>,
     /// The key works for this many days.
-    #[arg(long, value_name = "NUMBER", conflicts_with = "expires", value_parser = clap::value_parser!(u16).range(1..=3650))]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "expires", value_parser = number::<1, 3_650>)]
     days: Option<u16>,
 }
 

@@ -16,7 +16,7 @@ use crate::output::{prompt, terminal, times};
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeviceCommand {
     /// List the devices whose CLI can use your account.
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = "Example:\n  updraft device list")]
     List,
     /// Revoke the credential of a device.
     #[command(

@@ -12,7 +12,11 @@ use crate::error::{Error, Kind, Result};
 
 /// Signs out.
 #[derive(Debug, Args)]
-#[command(after_help = "A key that was given with `login --token` is forgotten, but not revoked: it may be in use elsewhere.")]
+#[command(after_help = "Examples:
+  updraft logout
+  updraft logout --all
+
+A key that was given with `login --token` is forgotten, but not revoked: it may be in use elsewhere.")]
 pub(crate) struct LogoutCommand {
     /// Sign out of all servers.
     #[arg(long)]

@@ -30,7 +30,7 @@ impl ManCommand {
         command.build();
         let Some(folder) = self.folder else {
             let mut page = Vec::new();
-            Man::new(command).render(&mut page).map_err(|error| Error::failed(format!("cannot make the page: {error}"), "Try again."))?;
+            page_of(command).render(&mut page).map_err(|error| Error::failed(format!("cannot make the page: {error}"), "Try again."))?;
             terminal::print_bytes(&page);
             return Ok(());
         };
@@ -44,11 +44,17 @@ impl ManCommand {
     }
 }
 
+/// The page of a command. Its name in titles is that of the file, such as `updraft-app-list`.
+fn page_of(command: Command) -> Man {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_uppercase();
+    Man::new(command).title(name).source(concat!("updraft ", env!("CARGO_PKG_VERSION"))).manual("Updraft manual")
+}
+
 /// Writes the page of a command and of all below it.
 fn write(command: &Command, folder: &Path, pages: &mut Vec<String>) -> io::Result<()> {
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         write(below, folder, pages)?;
     }
-    pages.push(Man::new(command.clone()).generate_to(folder)?.display().to_string());
+    pages.push(page_of(command.clone()).generate_to(folder)?.display().to_string());
     Ok(())
 }

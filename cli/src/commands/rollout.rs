@@ -10,13 +10,14 @@ use shared::rollout::Percent;
 use super::release::{Target, options};
 use crate::arguments::DeploymentOption;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::output::table::Details;
 
 /// Commands on staged rollouts.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RolloutCommand {
     /// Show the newest release's rollout, and how it does on devices.
+    #[command(after_help = "Example:\n  updraft rollout show -d Production")]
     Show {
         /// The deployment.
         #[command(flatten)]
@@ -98,6 +99,9 @@ async fn set(context: &Context, deployment: &DeploymentOption, percent: Percent,
             let label = label.map(String::from).or(target.newest().await.ok());
             let next = error.next.replace("LABEL", label.as_deref().unwrap_or("LABEL"));
             return Err(error.with_next(next));
+        }
+        Err(error) if error.kind == Kind::NotFound && label.is_none() && error.what.starts_with("release ") => {
+            return Err(target.newest().await.err().unwrap_or(error));
         }
         other => other?,
     };

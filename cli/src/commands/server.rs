@@ -14,7 +14,7 @@ use crate::output::table::Table;
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServerCommand {
     /// List the servers that you signed in to.
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = "Example:\n  updraft server list")]
     List,
     /// Choose the server that commands use unless another is given.
     #[command(after_help = "Example:\n  updraft server use staging")]
@@ -25,7 +25,7 @@ pub(crate) enum ServerCommand {
         server: String,
     },
     /// Sign out of a server and forget it.
-    #[command(visible_alias = "rm")]
+    #[command(visible_alias = "rm", after_help = "Example:\n  updraft server remove staging")]
     Remove {
         /// Its name in `updraft server list`, or its URL.
         // Another id than the global `--server`, which would take this value otherwise.

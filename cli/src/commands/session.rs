@@ -14,7 +14,7 @@ use crate::output::{prompt, terminal, times};
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
     /// List the browsers and devices that are signed in to your account.
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = "Example:\n  updraft session list")]
     List,
     /// Sign out the browsers and devices from a source, or all browsers.
     #[command(

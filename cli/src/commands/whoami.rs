@@ -15,6 +15,7 @@ use crate::output::times;
 
 /// Shows the account.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  updraft whoami\n  updraft whoami --server staging --output json")]
 pub(crate) struct WhoamiCommand {}
 
 impl WhoamiCommand {

@@ -58,6 +58,11 @@ impl ServerUrl {
     }
 }
 
+/// Whether a server's URL leads to this machine, and from every other one to itself.
+pub(crate) fn is_this_machine(url: &str) -> bool {
+    Url::parse(url).ok().and_then(|url| url.host_str().map(is_loopback)).unwrap_or_default()
+}
+
 /// Whether this host is this machine.
 fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');

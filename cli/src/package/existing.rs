@@ -21,6 +21,10 @@ pub(super) fn open(path: &Path, progress: &ProgressBar) -> Result<Package> {
     let mut file = File::open(path).map_err(|error| unreadable(&error))?;
     let before = file.metadata().map_err(|error| unreadable(&error))?;
     progress.set_length(before.len());
+    if before.len() == 0 {
+        let next = "Give the bundle that the bundler wrote, or its folder, such as ./CodePush.";
+        return Err(Error::usage(format!("{} is empty", path.display()), next));
+    }
     let (size, hash) = hash(&mut file, progress).map_err(|error| unreadable(&error))?;
     let contents = archive::inspect(&mut file, size, hash.clone(), &LIMITS).map_err(|fault| match fault {
         ArchiveFault::Read(error) => unreadable(&error),

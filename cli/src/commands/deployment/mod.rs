@@ -23,13 +23,14 @@ const HIDDEN_KEY: &str = "(hidden)";
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeploymentCommand {
     /// List the deployments of an app: current release, rollout, devices and failures.
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = "Examples:\n  updraft deployment list\n  updraft deployment list -a my-app --output json")]
     List {
         /// The app.
         #[command(flatten)]
         app: AppOption,
     },
     /// Show a deployment, with its key and the lines for the SDK's configuration.
+    #[command(after_help = "Examples:\n  updraft deployment show\n  updraft deployment show Staging -a my-app")]
     Show {
         /// The app.
         #[command(flatten)]
@@ -56,6 +57,7 @@ pub(crate) enum DeploymentCommand {
         key: Option<String>,
     },
     /// Rename a deployment. Its key stays the same, so devices are not affected.
+    #[command(after_help = "Example:\n  updraft deployment rename Beta Canary")]
     Rename {
         /// The app.
         #[command(flatten)]
@@ -66,7 +68,7 @@ pub(crate) enum DeploymentCommand {
         new_name: String,
     },
     /// Delete a deployment with its releases and metrics. Devices with its key get no more updates.
-    #[command(visible_alias = "rm")]
+    #[command(visible_alias = "rm", after_help = "Example:\n  updraft deployment delete Beta")]
     Delete {
         /// The app.
         #[command(flatten)]
@@ -75,6 +77,7 @@ pub(crate) enum DeploymentCommand {
         name: String,
     },
     /// Delete all releases and metrics of a deployment. It keeps its key, and labels continue.
+    #[command(after_help = "Example:\n  updraft deployment clear Staging")]
     Clear {
         /// The app.
         #[command(flatten)]

@@ -18,10 +18,12 @@ use report::Report;
 
 /// Checks everything.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "In a project, it also checks that the files that `updraft init` writes have the server address and the deployment key.
-Exits with 0 if nothing failed, otherwise with the exit code of the first failure."
-)]
+#[command(after_help = "Examples:
+  updraft doctor
+  updraft doctor --output json
+
+In a project, it also checks that the files that `updraft init` writes have the server address and the deployment key.
+Exits with 0 if nothing failed, otherwise with the exit code of the first failure.")]
 pub(crate) struct DoctorCommand {}
 
 impl DoctorCommand {

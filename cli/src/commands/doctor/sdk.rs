@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::report::Report;
+use crate::commands::init::concerns::{self, Concern};
 use crate::commands::init::state::{self, FileState, Setting};
 use crate::context::Context;
 use crate::error::{Error, Kind};
@@ -33,6 +34,9 @@ pub(super) fn check(context: &Context, place: Option<&Place<'_>>, report: &mut R
     };
     for file in files {
         one(&file, place, report);
+    }
+    for Concern { text, next } in concerns::of(&folder, place.server) {
+        report.warning(SDK, text, next);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Checks of React Native and Expo projects: Node.js, the bundler and the Hermes compiler.
+//! Checks of React Native and Expo projects: Node.js, the bundler and the Hermes compiler. What is missing is a warning: the CLI releases what was bundled
+//! elsewhere as well.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,6 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::report::Report;
-use crate::error::{Error, Kind};
 
 const NODE: &str = "node";
 const BUNDLER: &str = "bundler";
@@ -54,22 +54,18 @@ fn version(package: &Path) -> String {
     json.as_ref().and_then(|json| json.get("version")?.as_str()).unwrap_or("of an unknown version").to_owned()
 }
 
-fn missing(what: &str, next: &str) -> Error {
-    Error::new(Kind::Failed, what, next)
-}
-
 async fn node(report: &mut Report<'_>) {
     let run = tokio::process::Command::new("node").arg("--version").stdin(Stdio::null()).output().await;
     match run {
         Ok(output) if output.status.success() => report.ok(NODE, format!("Node.js {}", String::from_utf8_lossy(&output.stdout).trim())),
-        _ => report.failed(NODE, &missing("Node.js does not run, and the bundler needs it", "Install Node.js, and add it to PATH.")),
+        _ => report.warning(NODE, "Node.js does not run, and the bundler needs it", "Install Node.js, and add it to PATH."),
     }
 }
 
 fn bundler(project: &ReactNative, report: &mut Report<'_>) {
     let next = "Run `npm install` (or yarn, pnpm, bun) in the project.";
     let Some(react_native) = installed(project, "react-native") else {
-        return report.failed(BUNDLER, &missing("react-native is not installed", next));
+        return report.warning(BUNDLER, "react-native is not installed", next);
     };
     // Expo has its own; otherwise React Native's is a package of the community since 0.76.
     let name = if project.is_expo { "expo" } else { "@react-native-community/cli" };
@@ -77,13 +73,13 @@ fn bundler(project: &ReactNative, report: &mut Report<'_>) {
         Some(package) => {
             report.ok(BUNDLER, format!("{name} {}, react-native {}", version(&package), version(&react_native)));
         }
-        None if project.is_expo => report.failed(BUNDLER, &missing("expo is not installed", next)),
+        None if project.is_expo => report.warning(BUNDLER, "expo is not installed", next),
         None if react_native.join("cli.js").is_file() && installed(project, "metro").is_some() => {
             report.ok(BUNDLER, format!("react-native {}", version(&react_native)));
         }
         None => {
             let next = "Run `npm install --save-dev @react-native-community/cli` in the project.";
-            report.failed(BUNDLER, &missing("react-native has no bundler: @react-native-community/cli is not installed", next));
+            report.warning(BUNDLER, "react-native has no bundler: @react-native-community/cli is not installed", next);
         }
     }
 }

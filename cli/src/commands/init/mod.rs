@@ -3,6 +3,7 @@
 //! Nothing is written before everything is computed and shown. Start at [`InitCommand::run`]; each kind of project has a file, and so has each format.
 
 mod capacitor;
+pub(super) mod concerns;
 mod cordova;
 mod detect;
 mod diff;
@@ -29,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::output::interrupt::{self, Step};
 use crate::output::table::printable;
 use crate::output::{prompt, terminal};
+use concerns::Concern;
 use plan::{Plan, Sdk};
 use target::{Choice, Target};
 
@@ -114,6 +116,9 @@ impl InitCommand {
         }
         for (path, what) in file_plan.by_hand.iter().chain(&sdk_plan.by_hand) {
             Context::warn(&printable(&format!("{path} was left alone: {what}.")));
+        }
+        for Concern { text, next } in concerns::of(sdk_plan.root(), &target.server) {
+            Context::warn(&printable(&format!("{text}. {next}")));
         }
         if let Some(kind) = kind.filter(|_| is_made) {
             let outcome = if sdk_plan.changes.is_empty() { "needs no changes" } else { "is set up" };

@@ -14,7 +14,7 @@ use shared::api::recent::RecentMetricsAnswer;
 
 use self::counts::Trend;
 use super::nearest;
-use crate::arguments::DeploymentOption;
+use crate::arguments::{DeploymentOption, number};
 use crate::client::{Answer, Client, path};
 use crate::clock;
 use crate::context::Context;
@@ -34,7 +34,7 @@ pub(crate) struct MetricsCommand {
     #[command(flatten)]
     target: DeploymentOption,
     /// Show what each of the last N days added.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=3_660))]
+    #[arg(long, value_name = "N", value_parser = number::<1, 3_660>)]
     days: Option<u16>,
     /// Print comma-separated values with a header.
     #[arg(long)]
@@ -43,7 +43,7 @@ pub(crate) struct MetricsCommand {
     #[arg(long, short, conflicts_with_all = ["csv", "days"])]
     watch: bool,
     /// The seconds between two updates of --watch.
-    #[arg(long, value_name = "SECONDS", default_value_t = 2, requires = "watch", value_parser = clap::value_parser!(u16).range(1..=3_600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, requires = "watch", value_parser = number::<1, 3_600>)]
     interval: u16,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct CreateCommand {
     /// The percentage of devices that get it. Default: 100.
     #[arg(long, value_name = "PERCENT", value_parser = options::percent)]
     rollout: Option<Percent>,
-    /// Make it mandatory.
+    /// Make it mandatory: by default, the SDKs install it at once instead of at the next start, and do not let users decline it.
     #[arg(long)]
     mandatory: bool,
     /// Release it disabled: no device gets it until you enable it.
@@ -213,16 +213,18 @@ fn say_next(context: &Context, target: &Target, release: &Release) {
     }
 }
 
-/// Warns of a folder or archive in which devices find nothing to run. It is only a warning: an SDK can be told another name.
+/// Warns of a package in which devices find nothing to run. It is only a warning: an SDK can be told another name.
 fn warn_without_bundle(path: &Path, package: &Package) {
+    let is_single = package.kind == package::Kind::SingleFile;
     let is_bundle = |file: &PackagedFile| {
         let name = file.name.rsplit('/').next().unwrap_or_default();
         let extension = Path::new(name).extension().and_then(OsStr::to_str).unwrap_or_default();
-        name == "index.html" || ["bundle", "jsbundle", "hbc"].contains(&extension)
+        name == "index.html" || ["bundle", "jsbundle", "hbc"].contains(&extension) || (is_single && extension == "js")
     };
-    if package.kind != package::Kind::SingleFile && !package.files.iter().any(is_bundle) {
+    if !package.files.iter().any(is_bundle) {
+        let verb = if is_single { "is" } else { "has" };
         Context::warn(&format!(
-            "{} has no JavaScript bundle (*.bundle, *.jsbundle) and no index.html: devices may find nothing to run in it. Give the folder that the bundler wrote, such as ./CodePush or ./www.",
+            "{} {verb} no JavaScript bundle (*.bundle, *.jsbundle) and no index.html: devices may find nothing to run in it. Give the folder that the bundler wrote, such as ./CodePush or ./www.",
             path.display()
         ));
     }

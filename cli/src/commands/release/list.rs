@@ -5,7 +5,7 @@ use serde_json::Value;
 use shared::api::releases::{ListedRelease, ReleasesAnswer};
 
 use super::{Target, view};
-use crate::arguments::DeploymentOption;
+use crate::arguments::{DeploymentOption, number};
 use crate::commands::advice;
 use crate::context::Context;
 use crate::error::Result;
@@ -50,8 +50,8 @@ pub(crate) struct ListCommand {
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     /// How many releases to list at most.
-    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..))]
-    limit: u32,
+    #[arg(long, default_value_t = 25, value_parser = number::<1, 65_535>)]
+    limit: u16,
     /// The deployment.
     #[command(flatten)]
     deployment: DeploymentOption,
@@ -64,7 +64,7 @@ impl ListCommand {
         let (mut releases, mut cursor) = (Vec::new(), None);
         let mut json = Vec::new();
         loop {
-            let left = self.limit.saturating_sub(u32::try_from(releases.len()).unwrap_or(u32::MAX));
+            let left = u32::from(self.limit).saturating_sub(u32::try_from(releases.len()).unwrap_or(u32::MAX));
             let path = target.path(&["releases"]) + "?" + &self.query(left.min(PAGE), cursor.as_deref());
             let page = advice::in_options(
                 target.client.get::<ReleasesAnswer>(&path).await,
@@ -77,12 +77,12 @@ impl ListCommand {
             let is_last = answer.value.releases.is_empty();
             releases.extend(answer.value.releases);
             cursor = answer.value.next_cursor;
-            if is_last || cursor.is_none() || releases.len() >= self.limit as usize {
+            if is_last || cursor.is_none() || releases.len() >= usize::from(self.limit) {
                 break;
             }
         }
         context.show(&serde_json::json!({ "releases": json, "nextCursor": cursor }), || {
-            let empty = format!("There are no such releases. Create one: {}", target.command("release create PATH"));
+            let empty = format!("No releases. Create one: {}", target.command("release create PATH"));
             let is_narrow = terminal::is_output() && terminal::width() < WIDE;
             let header = ["label", "target version", "rollout", "mandatory", "released", "method", "size", "by", "description"];
             let mut table = Table::new(columns(header, is_narrow))

@@ -34,6 +34,7 @@ pub(crate) enum ReleaseCommand {
     #[command(visible_alias = "ls")]
     List(list::ListCommand),
     /// Show a release and its metrics.
+    #[command(after_help = "Examples:\n  updraft release show -d Production\n  updraft release show v12 --output json")]
     Show {
         /// The release. Default: the newest.
         #[arg(value_parser = options::label)]
@@ -48,6 +49,7 @@ pub(crate) enum ReleaseCommand {
     )]
     Edit(edit::EditCommand),
     /// Disable a release: no device gets it anymore.
+    #[command(after_help = "Examples:\n  updraft release disable v12\n  updraft release disable v12 -a my-app -d Production")]
     Disable {
         /// The release.
         #[arg(value_parser = options::label)]
@@ -57,6 +59,7 @@ pub(crate) enum ReleaseCommand {
         deployment: DeploymentOption,
     },
     /// Enable a disabled release: devices get it again.
+    #[command(after_help = "Example:\n  updraft release enable v12")]
     Enable {
         /// The release.
         #[arg(value_parser = options::label)]

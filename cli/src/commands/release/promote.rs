@@ -29,7 +29,7 @@ pub(crate) struct PromoteCommand {
     /// Another target version: a version or a range.
     #[arg(long, short, value_name = "RANGE", value_parser = options::range)]
     target_version: Option<String>,
-    /// Make it mandatory; with =false optional. Default: as it is.
+    /// Make it mandatory, as `release create --mandatory` does; with =false optional. Default: as it is.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     mandatory: Option<bool>,
     /// Promote it disabled: no device gets it until you enable it.
@@ -69,6 +69,11 @@ impl PromoteCommand {
             Err(error) if error.what.starts_with("destination deployment ") => {
                 let error = Error { what: "deployment was not found".to_owned(), ..error };
                 return nearest::deployment(&target.client, &target.app, &self.to, Err(error)).await;
+            }
+            Err(error) if error.what.contains("has no enabled release") => {
+                // Without any release, there is none to enable.
+                target.newest().await?;
+                return target.advised(Err(error)).await;
             }
             other => match self.label {
                 Some(label) => target.advised_on(&String::from(label), other).await?,

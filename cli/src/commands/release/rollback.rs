@@ -41,6 +41,10 @@ impl RollbackCommand {
         let has_none = matches!(&answer, Err(error) if does_not_fit(error));
         let answer = match target.advised_on(&named, answer).await {
             Err(error) if has_none => {
+                let error = match error.what.strip_prefix("an earlier release ") {
+                    Some(_) => Error { what: has_no_earlier(&target), ..error },
+                    None => error,
+                };
                 let releases = newest(&target).await;
                 return Err(releases.map_or_else(|_| error.clone(), |releases| error.clone().with_next(advice(&target, &releases))));
             }
@@ -64,14 +68,17 @@ async fn newest(target: &Target) -> Result<Vec<ListedRelease>> {
 async fn before_newest(target: &Target) -> Result<Label> {
     let releases = newest(target).await?;
     let [newest, before, ..] = releases.as_slice() else {
-        let what = format!("{} of {} has no earlier release", target.deployment, target.app);
-        return Err(Error::new(Kind::NotFound, what, advice(target, &releases)));
+        return Err(Error::new(Kind::NotFound, has_no_earlier(target), advice(target, &releases)));
     };
     if !is_same_range(newest, before) {
         let what = format!("{} targets other app versions than the newest release, {}", before.label, newest.label);
         return Err(Error::new(Kind::Conflict, what, advice(target, &releases)));
     }
     Ok(before.label)
+}
+
+fn has_no_earlier(target: &Target) -> String {
+    format!("{} of {} has no earlier release", target.deployment, target.app)
 }
 
 /// Whether the server refused because there is no earlier release, or because it targets other app versions.

@@ -124,6 +124,14 @@ async fn a_new_collaborator_has_to_accept_and_the_owner_is_told_how() {
     assert_eq!(seen().await, "ada@example.com:demo");
     bob.expect(0, &["collaborator", "accept", "ada@example.com:demo"]).await;
     assert_eq!(seen().await, "demo");
+    // Nothing waits any more, and for the owner nothing ever did: nothing is recorded.
+    let events = async || cli.json(&["app", "activity", "-a", "demo"]).await["events"].as_array().unwrap().len();
+    let before = events().await;
+    for who in [&bob, &cli] {
+        let again = who.expect(0, &["collaborator", "accept", "demo"]).await;
+        assert!(again.err.contains("Nothing to accept: demo is among your apps already."), "{}", again.err);
+    }
+    assert_eq!(events().await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]

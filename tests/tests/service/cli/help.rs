@@ -36,8 +36,26 @@ async fn help() {
 }
 
 #[tokio::test]
+async fn every_command_has_an_example_of_itself() {
+    let found = commands().await.into_iter().filter(|(_, help)| !help.contains("\nCommands:\n"));
+    let without: Vec<String> = found
+        .map(|(words, help)| (words.join(" "), help))
+        .filter(|(words, help)| {
+            let examples = help.split_once("\nExample").map_or("", |(_, rest)| rest);
+            !examples.contains(&format!("\n  updraft {words}"))
+        })
+        .map(|(words, _)| words)
+        .collect();
+    assert!(without.is_empty(), "{without:?}");
+}
+
+#[tokio::test]
 async fn the_version_is_printed() {
     assert_eq!(Cli::new().expect(0, &["--version"]).await.out, format!("updraft {}\n", env!("CARGO_PKG_VERSION")));
+    // As other tools do.
+    assert_eq!(Cli::new().expect(0, &["version"]).await.out, Cli::new().expect(0, &["--version"]).await.out);
+    assert_eq!(Cli::new().expect(0, &["help", "app", "create"]).await.out, Cli::new().expect(0, &["app", "create", "--help"]).await.out);
+    assert_eq!(Cli::new().expect(0, &["help"]).await.out, Cli::new().expect(0, &["--help"]).await.out);
 }
 
 #[tokio::test]
@@ -61,6 +79,11 @@ async fn a_wrong_command_line_is_a_usage_error() {
             "`updraft release promote [OPTIONS]",
         ),
         (&["app", "list", "-d", "x"], "unexpected argument '-d' found", "Write `updraft app list [OPTIONS]`; "),
+        (
+            &["metrics", "--days", "0"],
+            "invalid value '0' for '--days <N>': must be a whole number from 1 to 3660",
+            "Correct the value; `updraft metrics --help` explains it.",
+        ),
     ] {
         let ended = cli.run(words).await;
         assert_eq!(ended.out, "", "{words:?}");

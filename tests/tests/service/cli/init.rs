@@ -247,6 +247,31 @@ async fn doctor_checks_what_init_writes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_project_without_an_sdk_and_a_server_of_this_machine_are_said_to() {
+    let place = Place::new().await;
+    place.cli.write("package.json", package("react-native"));
+    place.cli.write("android/app/src/main/res/values/strings.xml", STRINGS);
+    let without = "warning: package.json has no CodePush SDK, so the app never asks for updates. Install one";
+    let local =
+        format!("warning: {} is this machine, and phones do not reach it by this name. For tests on Android, run `adb", place.app.base);
+    let printed = place.cli.expect(0, INIT).await.err;
+    assert!(printed.contains(without) && printed.contains(&local), "{printed}");
+    let warnings = async || {
+        let found = checks(&place.cli, 0, "sdk").await;
+        let found = found.iter().filter(|check| check["status"] == "warning");
+        found.map(|check| check["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let found = warnings().await;
+    assert!(found.len() == 2 && found[0].contains("has no CodePush SDK") && found[1].contains("is this machine"), "{found:?}");
+
+    let dependencies = json!({ "react-native": "0.79.0", "@code-push-next/react-native-code-push": "10.1.0" });
+    place.cli.write("package.json", json!({ "dependencies": dependencies }).to_string());
+    assert_eq!(warnings().await.len(), 1);
+    let printed = place.cli.expect(0, INIT).await.err;
+    assert!(!printed.contains(without) && printed.contains(&local), "{printed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn doctor_checks_files_that_init_cannot_write() {
     let place = Place::new().await;
     place.cli.write("package.json", package("@capacitor/core"));

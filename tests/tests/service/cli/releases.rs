@@ -86,6 +86,12 @@ async fn a_released_folder_has_the_package_hash_of_the_reference() {
     assert_eq!((&package["rollout"], &package["isMandatory"], &package["description"]), (&json!(25), &json!(true), &json!("what is new")));
 
     place.cli.write("single.js", "v4\n");
+    place.cli.write("notes.txt", "x");
+    let dry = |file: &'static str| ["release", "create", file, "-t", "1.0.0", "--dry-run"];
+    let warned = place.cli.expect(0, &dry("notes.txt")).await;
+    assert!(warned.err.contains("warning: notes.txt is no JavaScript bundle"), "{}", warned.err);
+    let silent = place.cli.expect(0, &dry("single.js")).await;
+    assert!(!silent.err.contains("warning"), "{}", silent.err);
     let single = place.cli.json(&["release", "create", "single.js", "-t", "1.0.0", "-d", "Staging"]).await;
     assert_eq!(single["package"]["packageHash"], "e37ea1753db1b5df392e1cd344303873a97bc863d7371ad5f388e01ec5071e6a");
 }
@@ -301,6 +307,11 @@ async fn releases_are_edited_disabled_and_listed() {
     let check = place.cli.json(&["check", "--app-version", "1.2.3"]).await;
     assert_eq!(check["updateInfo"]["label"], "v1");
     place.cli.expect(0, &["release", "enable", "v2", "--yes"]).await;
+    // A label is enough to say what the device runs.
+    let check = place.cli.json(&["check", "--app-version", "1.2.3", "--label", "v1"]).await;
+    assert_eq!((&check["updateInfo"]["label"], &check["reason"]["code"]), (&json!("v2"), &json!("update")));
+    let check = place.cli.json(&["check", "--app-version", "1.2.3", "--label", "v2"]).await;
+    assert_eq!(check["updateInfo"]["isAvailable"], false);
     let listed = place.cli.expect(0, &["release", "list"]).await;
     let labels: Vec<&str> = listed.out.lines().map(|line| line.split('\t').next().unwrap()).collect();
     assert_eq!(labels, ["v2", "v1"]);

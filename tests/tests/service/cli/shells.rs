@@ -53,5 +53,5 @@ async fn every_command_has_a_manual_page() {
     assert!(printed.err.contains(&format!("Wrote {} pages to pages.", expected.len())), "{}", printed.err);
     let page = fs::read_to_string(cli.project().join("pages/updraft-release-create.1")).unwrap();
     assert!(page.contains(".TH") && page.contains("rollout"), "{page}");
-    assert!(cli.expect(0, &["man"]).await.out.contains(".TH updraft 1"));
+    assert!(cli.expect(0, &["man"]).await.out.contains(".TH UPDRAFT 1"));
 }

@@ -28,6 +28,8 @@ const WRONG: &[(&str, i32, &str)] = &[
     ("app rename nothing other", 4, "app nothing was not found"),
     ("app delete nothing --yes", 4, "app nothing was not found"),
     ("app transfer demo nobody@example.com --yes", 4, "no account has the address nobody@example.com"),
+    ("app transfer demo nobody --yes", 2, "nobody is not an email address"),
+    ("app activity --app demo --limit 101", 2, "must be a whole number from 1 to 100"),
     ("app activity --app nothing", 4, "app nothing was not found"),
     ("deployment list --app nothing", 4, "app nothing was not found"),
     ("deployment show Nothing", 4, "no deployment Nothing"),
@@ -40,6 +42,7 @@ const WRONG: &[(&str, i32, &str)] = &[
     ("deployment clear Nothing --yes", 4, "no deployment Nothing"),
     ("release create broken.zip --target-version 1.0.0", 2, "is not a ZIP archive"),
     ("release create bundle.js --target-version 1.0.0 --deployment Nope --dry-run", 4, "no deployment Nope"),
+    ("release create empty.bundle --target-version 1.0.0", 2, "Give the bundle that the bundler wrote"),
     ("release create absent --target-version 1.0.0", 2, "absent"),
     ("release list --deployment Nothing", 4, "no deployment Nothing"),
     ("release list --limit 0", 2, "0"),
@@ -50,20 +53,24 @@ const WRONG: &[(&str, i32, &str)] = &[
     ("release disable v9 --yes", 4, "updraft release list"),
     ("release enable v9 --yes", 4, "updraft release list"),
     ("release promote v9 --to Staging", 4, "Production of demo has no release v9"),
+    ("release promote --to Production --deployment Staging", 4, "updraft release create PATH"),
     ("release promote v1 --to Nothing", 4, "Nothing"),
     ("release promote v1 --to Production", 5, "own"),
     ("release rollback --to v9 --yes", 4, "Production of demo has no release v9"),
-    ("release rollback --yes", 4, "updraft release disable v1"),
+    ("release rollback --yes", 4, "Production of demo has no earlier release"),
     ("release rollback", 4, "updraft release disable v1"),
     ("rollout set 50 v9", 4, "Production of demo has no release v9"),
+    ("rollout set 50 --deployment Staging", 4, "updraft release create PATH"),
     ("rollout show --deployment Nothing", 4, "no deployment Nothing"),
     ("rollout set 0", 2, "0"),
     ("rollout set 50", 5, "error: v1 is already fully rolled out"),
     ("metrics --days 0", 2, "0"),
     ("metrics --watch --output json", 2, "exclude each other"),
     ("check --app-version latest", 2, "latest"),
+    ("check --app-version 1.0.0 --label v9", 4, "Production of demo has no release v9"),
     ("collaborator list --app nothing", 4, "app nothing was not found"),
     ("collaborator add nobody@example.com", 4, "no account has the address nobody@example.com"),
+    ("collaborator add nobody", 2, "nobody is not an email address"),
     ("collaborator edit nobody@example.com --role Viewer", 4, "updraft collaborator list"),
     ("collaborator edit ada@example.com --role Emperor", 2, "Emperor"),
     ("collaborator remove nobody@example.com --yes", 4, "updraft collaborator list"),
@@ -97,6 +104,7 @@ async fn every_command_says_what_is_wrong() {
     cli.expect(0, &["app", "create", "demo"]).await;
     cli.write("bundle.js", "x");
     cli.write("broken.zip", "no archive");
+    cli.write("empty.bundle", "");
     cli.expect(0, &["release", "create", "bundle.js", "--target-version", "1.0.0"]).await;
 
     let mut faults = Vec::new();
