@@ -1,4 +1,4 @@
-//! The browser and the terminal for tests: Debian's Chromium with its driver, and tmux, installed if missing and running as root.
+//! The desktop for tests: Debian's Chromium with its driver, tmux and GNOME Keyring, installed if missing and running as root.
 
 use std::{env, process::Command};
 
@@ -7,13 +7,15 @@ use xtask::paths;
 
 use crate::session::{Failure, Session, say};
 
-const PACKAGES: [&str; 3] = ["chromium", "chromium-driver", "tmux"];
+const PACKAGES: [&str; 5] = ["chromium", "chromium-driver", "dbus", "gnome-keyring", "tmux"];
+/// The programs of these packages that tests start by name.
+const PROGRAMS: [&str; 3] = ["dbus-run-session", "gnome-keyring-daemon", "tmux"];
 
-/// Returns whether there are a browser and a terminal for the tests, after trying to install it.
+/// Returns whether there are a browser, a terminal and a keyring for the tests, after trying to install them.
 ///
 /// Without them, a developer's machine skips the tests that need them, with a message; if `CI` is set, that is a failure.
 pub(crate) fn install(session: &Session) -> Result<bool, Failure> {
-    let is_there = || paths::browser().is_some() && paths::on_path("tmux").is_some();
+    let is_there = || paths::browser().is_some() && PROGRAMS.iter().all(|program| paths::on_path(program).is_some());
     if is_there() {
         return Ok(true);
     }
@@ -23,7 +25,7 @@ pub(crate) fn install(session: &Session) -> Result<bool, Failure> {
         Err(Failure::Message(reason)) => reason,
         Err(failure) => return Err(failure),
     };
-    let missing = format!("chromium, chromedriver or tmux is missing: {reason}");
+    let missing = format!("chromium, chromedriver, {} is missing: {reason}", PROGRAMS.join(" or "));
     if env::var_os("CI").is_some_and(|value| !value.is_empty()) {
         return Err(Failure::Message(missing));
     }

@@ -65,7 +65,7 @@ fn add_all(session: &Session, stages: &mut Stages) {
     if has_browser {
         on_both(session, stages, Tests::All(&[]));
     } else {
-        stages.note("no browser was found (chromium with chromedriver), or no tmux: the tests that need them were skipped".to_owned());
+        stages.note("no browser (chromium with chromedriver), no tmux or no keyring (gnome-keyring with dbus) was found: the tests that need them were skipped".to_owned());
         on_both(session, stages, Tests::All(&["--filterset", "not binary(browser)"]));
     }
 }

@@ -1,6 +1,7 @@
 //! The program `updraft` in a terminal, and its sign-in in the browser.
 
 mod init;
+mod keyring;
 mod live;
 mod screens;
 mod sign_in;
