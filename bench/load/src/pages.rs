@@ -57,7 +57,8 @@ const NEW_EVENT: &str = "INSERT INTO audit_events (seq, id, time, account_id, cr
     object_id, app_id, details, hash) VALUES ((SELECT seq FROM audit_head) + $1, $2, $3, $4, NULL, 'access_key', '127.0.0.1', 'release.upload', 'release', \
     $5, $6, $7, $8)";
 const SET_HEAD: &str = "UPDATE audit_head SET seq = seq + $1, hash = $2";
-const NEW_DAY: &str = "INSERT INTO metric_days (deployment_id, epoch, day, first_day, labels, is_closed) VALUES ($1, 0, $2, $3, $4, $5)";
+const NEW_DAY: &str =
+    "INSERT INTO metric_days (deployment_id, epoch, day, first_day, labels, active, is_closed) VALUES ($1, 0, $2, $3, $4, $5, $6)";
 const NEW_MINUTE: &str = "INSERT INTO metric_minutes (deployment_id, epoch, minute, place, active, downloaded, installed, failed) \
     VALUES ($1, 0, $2, $3, 3, 5, 4, 1)";
 
@@ -355,6 +356,7 @@ async fn metrics(db: &Db, deployment: &Deployment, plan: &Plan, devices: u32) ->
             .bind(first.plus_days(i64::from(number) - 1))
             .bind(first)
             .bind(format!("{{{}}}", labels.join(",")))
+            .bind(i64::try_from(active * labels.len() as u64)?)
             .bind(number < days)
             .execute(conn)
             .await)?;

@@ -14,6 +14,7 @@ use super::extract::InternalSlots;
 use super::layer::connections::{Bounds, EdgeAddresses, Table};
 use crate::domain::context::Context;
 use crate::domain::deployments::first_checks::AwaitedChecks;
+use crate::domain::releases::turns::Turns;
 use crate::domain::snapshot::Snapshots;
 use crate::infra::challenge::TurnstileConfig;
 
@@ -57,6 +58,8 @@ pub struct Front {
     pub health: HealthCache,
     /// The deployments whose first check somebody waits for.
     pub awaited_checks: AwaitedChecks,
+    /// Turns to read and compare packages.
+    pub package_turns: Turns,
 }
 
 impl Front {
@@ -74,6 +77,7 @@ impl Front {
             internal: InternalSlots::default(),
             health: HealthCache::default(),
             awaited_checks: AwaitedChecks::default(),
+            package_turns: Turns::default(),
         }
     }
 }

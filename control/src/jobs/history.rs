@@ -13,7 +13,7 @@ use shared::time::{UnixMillis, UtcDay};
 use super::runner::{Job, Pause};
 use crate::domain::context::Context;
 use crate::domain::counting::history::labels::{Counter, Labels};
-use crate::domain::counting::history::repo::{self, OpenDay, Series};
+use crate::domain::counting::history::repo::{self, OpenDay, Series, StoredValues};
 use crate::domain::counting::versions;
 use crate::domain::error::{Error, Result, chain};
 use crate::infra::db::{Db, ReadTx};
@@ -92,7 +92,7 @@ async fn update(db: &Db, series: &Series, now: UnixMillis) -> sqlx::Result<()> {
     if let Some(stored) = stored
         && stored.day >= now.utc_day()
         && are_current(&counters, stored.day, newest_change(stored.day, now))
-        && text(stored.day, &counters)? == stored.labels
+        && values(stored.day, &counters)? == stored.values
     {
         return Ok(());
     }
@@ -118,10 +118,10 @@ async fn write(db: &Db, deployment: &DeploymentId, now: UnixMillis) -> sqlx::Res
         counters = repo::open(&mut tx, &series, counters.iter().map(|counter| counter.label), day, newest).await?;
     }
     if let Some(closed) = stored.as_ref().filter(|_| is_new) {
-        repo::close(&mut tx, &series, closed.day, &text(closed.day, &counters)?).await?;
+        repo::close(&mut tx, &series, closed.day, &values(closed.day, &counters)?).await?;
     }
     let first_day = stored.map_or(day, |stored| stored.first_day);
-    repo::save(&mut tx, &series, &OpenDay { day, first_day, labels: text(day, &counters)? }).await?;
+    repo::save(&mut tx, &series, &OpenDay { day, first_day, values: values(day, &counters)? }).await?;
     tx.commit().await
 }
 
@@ -145,8 +145,10 @@ fn warn_of_late_counters(series: &Series, closed: UtcDay, counters: &[Counter]) 
     }
 }
 
-fn text(day: UtcDay, counters: &[Counter]) -> sqlx::Result<String> {
-    serde_json::to_string(&Labels::at(day, counters)).map_err(|error| sqlx::Error::Encode(Box::new(error)))
+fn values(day: UtcDay, counters: &[Counter]) -> sqlx::Result<StoredValues> {
+    let labels = Labels::at(day, counters);
+    let active = Some(labels.0.values().map(|values| values.active).sum());
+    Ok(StoredValues { labels: serde_json::to_string(&labels).map_err(|error| sqlx::Error::Encode(Box::new(error)))?, active })
 }
 
 /// Deletes closed days that are no longer needed, each batch in its own transaction. Keeps the days that are shown and the one before, to which the

@@ -43,6 +43,8 @@ pub struct NamedApp {
     pub role: Role,
     /// The email of the account whose namespace holds it; none if that is the caller's.
     pub owner: Option<String>,
+    /// Whether it is the caller's own, or accepted. Anyone can share others with the caller.
+    pub is_accepted: bool,
 }
 
 /// A collaborator of an app.
@@ -99,16 +101,19 @@ pub async fn list(tx: &mut ReadTx, caller: &SignedIn) -> Result<Vec<App>> {
     Ok(apps.collect())
 }
 
-/// The same apps in the same order, by name alone: one statement.
+/// The same apps by name alone, in one statement. Those that the caller has not accepted come last, so that others cannot push them before the caller's.
 pub async fn names(tx: &mut ReadTx, caller: &SignedIn) -> Result<Vec<NamedApp>> {
     let app = |(row, name): (AppRow, String)| NamedApp {
+        is_accepted: row.is_accepted(),
         owner: (!row.is_own).then_some(row.owner_email),
         role: row.permission,
         created_time: row.created_time,
         id: row.id,
         name,
     };
-    Ok(named(repo::list(tx, caller.account()).await?).map(app).collect())
+    let mut apps: Vec<NamedApp> = named(repo::list(tx, caller.account()).await?).map(app).collect();
+    apps.sort_by_key(|app| !app.is_accepted);
+    Ok(apps)
 }
 
 /// Sorts the apps, and names each as the caller can use it.

@@ -16,6 +16,12 @@ use crate::infra::db::ReadTx;
 /// What the actions of an app's events begin with.
 const OF_APPS: [&str; 6] = ["app.", "collaborator.", "deployment.", "deployment_key.", "history.", "release."];
 
+/// The events that a request compares with a filter.
+pub const MAX_EXAMINED: i64 = 2_000;
+
+/// How much the clocks of two servers can differ, generously, in milliseconds.
+const MAX_SKEW: i64 = 24 * 3_600_000;
+
 /// The requested page of the list.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Page {
@@ -42,6 +48,17 @@ pub struct Filter {
     pub to: Option<UtcDay>,
 }
 
+/// A page of the list.
+#[derive(Debug)]
+pub struct Found {
+    /// The events, newest first.
+    pub events: Vec<ResolvedRow>,
+    /// The cursor of the next page if there is one.
+    pub next_cursor: Option<AuditEventId>,
+    /// Whether the page ended because [`MAX_EXAMINED`] events were compared: older ones may match.
+    pub is_cut: bool,
+}
+
 /// What people can choose from.
 #[derive(Debug)]
 pub struct Choices {
@@ -65,9 +82,9 @@ pub async fn choices(tx: &mut ReadTx, grant: &AppGrant<ManageApp>) -> Result<Cho
     Ok(Choices { people, deployments })
 }
 
-/// A page of events of the caller's app, newest first, and the cursor of the next page if there is one. Errors: 400 for a cursor that is not one of this
-/// app's.
-pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ManageApp>, page: &Page) -> Result<(Vec<ResolvedRow>, Option<AuditEventId>)> {
+/// A page of events of the caller's app, newest first. At most [`MAX_EXAMINED`] events are compared with a filter, however few match. Errors: 400 for a
+/// cursor that is not one of this app's.
+pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ManageApp>, page: &Page) -> Result<Found> {
     let unknown = || Error::invalid("cursor", "is not valid for this list");
     let before = match &page.cursor {
         None => i64::MAX,
@@ -75,13 +92,20 @@ pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ManageApp>, page: &Page) -> 
     };
     let filter = resolve(tx, grant, &page.filter).await?;
     let limit = usize::from(page.limit);
+    // Without a filter, every row matches, so no more are read than are returned.
+    let last = if page.filter == Filter::default() { None } else { repo::at_depth(tx, grant.app(), before, MAX_EXAMINED - 1).await? };
+    let first_place = last.as_ref().map_or(0, |(place, ..)| *place);
     // Reads one row more than the page size, to know whether there is a next page.
-    let mut rows = repo::of_app(tx, grant.app(), &filter, before, i64::from(page.limit) + 1).await?;
-    let has_more = rows.len() > limit;
-    rows.truncate(limit);
+    let mut events = repo::of_app(tx, grant.app(), &filter, first_place..before, i64::from(page.limit) + 1).await?;
     // The cursor is the row's ID: its place counts rows of all accounts, which would leak. Rows are never deleted, so cursors stay valid.
-    let next_cursor = rows.last().filter(|_| has_more).map(|row| row.event.id.clone());
-    Ok((rows, next_cursor))
+    if events.len() > limit {
+        events.truncate(limit);
+        let next_cursor = events.last().map(|row| row.event.id.clone());
+        return Ok(Found { events, next_cursor, is_cut: false });
+    }
+    // Older rows are earlier, except that the clocks of two servers can differ a little.
+    let next_cursor = last.filter(|(.., time)| time.plus_millis(MAX_SKEW) >= filter.from).map(|(_, id, _)| id);
+    Ok(Found { events, is_cut: next_cursor.is_some(), next_cursor })
 }
 
 /// The filter as rows are compared with it.

@@ -1,5 +1,7 @@
 //! SQL of the audit trail.
 
+use std::ops::Range;
+
 use shared::ids::{AccountId, AppId, AuditEventId};
 use shared::time::UnixMillis;
 
@@ -17,17 +19,18 @@ const FROM: &str = "SELECT seq, id, time, account_id, credential_id, credential_
 const OF_APP: &str = "SELECT e.seq, e.id, e.time, e.account_id, e.credential_id, e.credential_kind, e.client_address, e.action, e.object_kind, \
     e.object_id, e.app_id, e.details, e.hash, a.email, o.email AS object_email FROM audit_events e LEFT JOIN accounts a ON a.id = e.account_id \
     LEFT JOIN accounts o ON o.id = e.object_id AND e.object_kind = 'account' \
-    WHERE e.app_id = $1 AND e.seq < $2 AND e.time >= $3 AND e.time <= $4 \
-    AND (CAST($5 AS TEXT) IS NULL OR a.email = $5 OR (e.account_id IS NULL AND e.credential_kind = $5)) \
-    AND (CAST($6 AS TEXT) IS NULL OR e.action = $6) \
-    AND (CAST($7 AS TEXT) IS NULL OR e.object_id = $7 OR REPLACE(e.details, $8, '') <> e.details) ORDER BY e.seq DESC LIMIT $9";
+    WHERE e.app_id = $1 AND e.seq < $2 AND e.seq >= $3 AND e.time >= $4 AND e.time <= $5 \
+    AND (CAST($6 AS TEXT) IS NULL OR a.email = $6 OR (e.account_id IS NULL AND e.credential_kind = $6)) \
+    AND (CAST($7 AS TEXT) IS NULL OR e.action = $7) \
+    AND (CAST($8 AS TEXT) IS NULL OR e.object_id = $8 OR REPLACE(e.details, $9, '') <> e.details) ORDER BY e.seq DESC LIMIT $10";
+const AT_DEPTH: &str = "SELECT seq, id, time FROM audit_events WHERE app_id = $1 AND seq < $2 ORDER BY seq DESC LIMIT 1 OFFSET $3";
 const OF_OBJECT: &str = "SELECT e.seq, e.id, e.time, e.account_id, e.credential_id, e.credential_kind, e.client_address, e.action, e.object_kind, \
     e.object_id, e.app_id, e.details, e.hash, a.email, NULL AS object_email FROM audit_events e LEFT JOIN accounts a ON a.id = e.account_id \
     WHERE e.object_id = $1 AND e.object_kind = $2 AND e.app_id = $3 ORDER BY e.seq DESC LIMIT $4";
 const PLACE: &str = "SELECT seq FROM audit_events WHERE app_id = $1 AND id = $2";
 
 /// Every SQL statement in this file.
-pub const SQL: &[&str] = &[NEXT, INSERT, SET_HEAD, HEAD, FROM, OF_APP, OF_OBJECT, PLACE];
+pub const SQL: &[&str] = &[NEXT, INSERT, SET_HEAD, HEAD, FROM, OF_APP, AT_DEPTH, OF_OBJECT, PLACE];
 
 /// A row of the trail.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
@@ -133,11 +136,17 @@ pub async fn from(tx: &mut ReadTx, seq: i64, count: i64) -> sqlx::Result<Vec<Eve
     on!(tx, |conn| sqlx::query_as(FROM).bind(seq).bind(count).fetch_all(conn).await)
 }
 
-/// At most `count` rows of an app before this place in the chain, newest first.
-pub async fn of_app(tx: &mut ReadTx, app: &AppId, filter: &Filter, before: i64, count: i64) -> sqlx::Result<Vec<ResolvedRow>> {
+/// The app's row with `depth` of its rows between this place in the chain and it: its own place, ID and time.
+pub async fn at_depth(tx: &mut ReadTx, app: &AppId, before: i64, depth: i64) -> sqlx::Result<Option<(i64, AuditEventId, UnixMillis)>> {
+    on!(tx, |conn| sqlx::query_as(AT_DEPTH).bind(app).bind(before).bind(depth).fetch_optional(conn).await)
+}
+
+/// At most `count` rows of an app in this range of the chain, newest first.
+pub async fn of_app(tx: &mut ReadTx, app: &AppId, filter: &Filter, places: Range<i64>, count: i64) -> sqlx::Result<Vec<ResolvedRow>> {
     on!(tx, |conn| sqlx::query_as(OF_APP)
         .bind(app)
-        .bind(before)
+        .bind(places.end)
+        .bind(places.start)
         .bind(filter.from)
         .bind(filter.to)
         .bind(&filter.person)

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use shared::ids::AccountId;
 use shared::keys::DeploymentKey;
 use shared::time::UnixMillis;
 
@@ -22,25 +23,35 @@ pub const SQL: &[&str] = &[NOTE, IS_NOTED];
 /// How long a page waits after it last asked, in milliseconds.
 const PATIENCE: i64 = 60_000;
 
-/// The most deployments that are waited for at once.
-const MAX_AWAITED: usize = 1_000;
+/// The most waits at once. Each is of one account for one deployment.
+const MAX_WAITS: usize = 1_000;
 
-/// The deployments whose first check somebody waits for, by key.
+/// The most waits of one account at once.
+const MAX_WAITS_OF_ACCOUNT: usize = 20;
+
+/// The deployments whose first check somebody waits for.
 #[derive(Debug, Default)]
 pub struct AwaitedChecks {
     /// Whether there are any: every check looks here.
     are_any: AtomicBool,
-    /// When a page last asked.
-    keys: Mutex<HashMap<DeploymentKey, UnixMillis>>,
+    /// By account and key, when a page last asked. No account is without a key.
+    waits: Mutex<HashMap<AccountId, HashMap<DeploymentKey, UnixMillis>>>,
 }
 
 impl AwaitedChecks {
-    /// Waits for the deployment's first check for another minute. Beyond a thousand deployments, the others are waited for first.
-    pub fn wait_for(&self, key: &DeploymentKey, now: UnixMillis) {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        keys.retain(|_, asked| now.0.abs_diff(asked.0) < PATIENCE.unsigned_abs());
-        if keys.len() < MAX_AWAITED || keys.contains_key(key) {
-            keys.insert(key.clone(), now);
+    /// Waits for the deployment's first check for another minute. An account that waits for too many gives up the one that it asked for first. If there are
+    /// too many waits in all, so does the account that has the most, which may be this one.
+    pub fn wait_for(&self, account: &AccountId, key: &DeploymentKey, now: UnixMillis) {
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        forget_old(&mut waits, now);
+        waits.entry(account.clone()).or_default().insert(key.clone(), now);
+        if waits.get(account).is_some_and(|keys| keys.len() > MAX_WAITS_OF_ACCOUNT) {
+            give_up_oldest(&mut waits, account, key);
+        }
+        if waits.values().map(HashMap::len).sum::<usize>() > MAX_WAITS
+            && let Some(largest) = waits.iter().max_by_key(|(_, keys)| keys.len()).map(|(account, _)| account.clone())
+        {
+            give_up_oldest(&mut waits, &largest, key);
         }
         self.are_any.store(true, Ordering::Relaxed);
     }
@@ -51,14 +62,36 @@ impl AwaitedChecks {
         if !self.are_any.load(Ordering::Relaxed) {
             return false;
         }
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         // Pages that were closed do not make every check come here.
-        keys.retain(|_, asked| now.0.abs_diff(asked.0) < PATIENCE.unsigned_abs());
-        let is_awaited = keys.remove(key).is_some();
-        if keys.is_empty() {
+        forget_old(&mut waits, now);
+        let mut is_awaited = false;
+        waits.retain(|_, keys| {
+            is_awaited |= keys.remove(key).is_some();
+            !keys.is_empty()
+        });
+        if waits.is_empty() {
             self.are_any.store(false, Ordering::Relaxed);
         }
         is_awaited
+    }
+}
+
+fn forget_old(waits: &mut HashMap<AccountId, HashMap<DeploymentKey, UnixMillis>>, now: UnixMillis) {
+    waits.retain(|_, keys| {
+        keys.retain(|_, asked| now.0.abs_diff(asked.0) < PATIENCE.unsigned_abs());
+        !keys.is_empty()
+    });
+}
+
+/// Drops the account's wait that it asked for first, rather than that for `newest`.
+fn give_up_oldest(waits: &mut HashMap<AccountId, HashMap<DeploymentKey, UnixMillis>>, account: &AccountId, newest: &DeploymentKey) {
+    let Some(keys) = waits.get_mut(account) else { return };
+    if let Some(oldest) = keys.iter().min_by_key(|(key, asked)| (*key == newest, asked.0)).map(|(key, _)| key.clone()) {
+        keys.remove(&oldest);
+    }
+    if keys.is_empty() {
+        waits.remove(account);
     }
 }
 
@@ -79,29 +112,53 @@ pub async fn is_noted(tx: &mut ReadTx, key: &DeploymentKey) -> sqlx::Result<bool
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_check_is_noticed_only_while_somebody_waits_for_it() {
-        let awaited = AwaitedChecks::default();
-        let [key, other] = ["first-key-of-two", "other-key-of-two"].map(|text| DeploymentKey::try_from(text.to_owned()).unwrap());
-        assert!(!awaited.take(&key, UnixMillis(0)));
-        awaited.wait_for(&key, UnixMillis(0));
-        assert!(!awaited.take(&other, UnixMillis(0)));
-        assert!(awaited.take(&key, UnixMillis(0)));
-        assert!(!awaited.take(&key, UnixMillis(0)), "only the first");
-        awaited.wait_for(&key, UnixMillis(0));
-        awaited.wait_for(&other, UnixMillis(1));
-        assert!(!awaited.take(&key, UnixMillis(PATIENCE)), "the page was closed a minute ago");
-        assert!(awaited.take(&other, UnixMillis(PATIENCE)));
+    fn account(number: u8) -> AccountId {
+        AccountId::v7(UnixMillis(0), [number; 10])
+    }
+
+    fn key(number: usize) -> DeploymentKey {
+        DeploymentKey::try_from(format!("deployment-key-{number}")).unwrap()
     }
 
     #[test]
-    fn what_is_waited_for_is_bounded() {
+    fn a_check_is_noticed_only_while_somebody_waits_for_it() {
+        let (awaited, account) = (AwaitedChecks::default(), account(1));
+        assert!(!awaited.take(&key(1), UnixMillis(0)));
+        awaited.wait_for(&account, &key(1), UnixMillis(0));
+        assert!(!awaited.take(&key(2), UnixMillis(0)));
+        assert!(awaited.take(&key(1), UnixMillis(0)));
+        assert!(!awaited.take(&key(1), UnixMillis(0)), "only the first");
+        awaited.wait_for(&account, &key(1), UnixMillis(0));
+        awaited.wait_for(&account, &key(2), UnixMillis(1));
+        assert!(!awaited.take(&key(1), UnixMillis(PATIENCE)), "the page was closed a minute ago");
+        assert!(awaited.take(&key(2), UnixMillis(PATIENCE)));
+        assert!(!awaited.are_any.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn an_account_gives_up_its_own_oldest_wait() {
         let awaited = AwaitedChecks::default();
-        let key = |number: usize| DeploymentKey::try_from(format!("deployment-key-{number}")).unwrap();
-        for number in 0..=MAX_AWAITED {
-            awaited.wait_for(&key(number), UnixMillis(0));
+        for number in (0_u32..).take(MAX_WAITS_OF_ACCOUNT + 1) {
+            awaited.wait_for(&account(1), &key(number as usize), UnixMillis(number.into()));
         }
-        assert!(!awaited.take(&key(MAX_AWAITED), UnixMillis(0)));
-        assert!(awaited.take(&key(0), UnixMillis(0)));
+        // Another account waits for a deployment that the first one gave up, and for one that it did not.
+        awaited.wait_for(&account(2), &key(1), UnixMillis(30));
+        assert!(!awaited.take(&key(0), UnixMillis(30)));
+        assert!(awaited.take(&key(MAX_WAITS_OF_ACCOUNT), UnixMillis(30)));
+        assert!(awaited.take(&key(1), UnixMillis(30)));
+        assert!(!awaited.take(&key(1), UnixMillis(30)), "for nobody anymore");
+    }
+
+    #[test]
+    fn accounts_with_many_waits_give_way_to_those_with_few() {
+        let awaited = AwaitedChecks::default();
+        let full = (0_u8..).take(MAX_WAITS / MAX_WAITS_OF_ACCOUNT);
+        for (number, account) in full.clone().flat_map(|of| std::iter::repeat_n(account(of), MAX_WAITS_OF_ACCOUNT)).enumerate() {
+            awaited.wait_for(&account, &key(number), UnixMillis(0));
+        }
+        awaited.wait_for(&account(200), &key(MAX_WAITS), UnixMillis(0));
+        let waits = awaited.waits.lock().unwrap().values().map(HashMap::len).sum::<usize>();
+        assert_eq!(waits, MAX_WAITS);
+        assert!(awaited.take(&key(MAX_WAITS), UnixMillis(0)));
     }
 }

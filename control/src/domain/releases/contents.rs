@@ -11,10 +11,10 @@ use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::AppId;
 use shared::package::Manifest;
 use tokio::io::AsyncReadExt;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::blob;
 use super::repo::ReleaseRow;
+use super::turns::Turn;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ReadApp;
 use crate::domain::context::Context;
@@ -25,14 +25,6 @@ use crate::infra::db::WriteTx;
 const MAX_MANIFEST: u64 = 8 << 20;
 /// The longest directory of an archive that is read for sizes, in bytes.
 const MAX_DIRECTORY: u64 = 16 << 20;
-
-/// How many packages are read and compared at once by this process: each can take megabytes, and a while of a core.
-static TURNS: Semaphore = Semaphore::const_new(2);
-
-/// Waits for a turn to read and compare packages, which lasts until the permit is dropped.
-pub async fn turn() -> Result<SemaphorePermit<'static>> {
-    TURNS.acquire().await.map_err(Error::internal)
-}
 
 /// A file of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +90,12 @@ pub struct Line<'c> {
 }
 
 /// Reads the files of a release's package.
-pub async fn read(app: &Context, grant: &AppGrant<ReadApp>, release: &ReleaseRow) -> Result<std::result::Result<Contents, Unreadable>> {
+pub async fn read(
+    app: &Context,
+    grant: &AppGrant<ReadApp>,
+    release: &ReleaseRow,
+    turn: &Turn,
+) -> Result<std::result::Result<Contents, Unreadable>> {
     let Some(manifest) = &release.manifest_sha256 else {
         let size = u64::try_from(release.size).ok();
         return Ok(Ok(Contents::SingleFile(File { sha256: release.blob_sha256.clone(), size })));
@@ -109,8 +106,8 @@ pub async fn read(app: &Context, grant: &AppGrant<ReadApp>, release: &ReleaseRow
     };
     let expected = manifest.clone();
     // Hashing and parsing a large manifest takes a while.
-    let parsed = tokio::task::spawn_blocking(move || (Sha256Hex::of(&bytes) == expected).then(|| Manifest::from_json(&bytes)));
-    let Some(Ok(manifest)) = parsed.await.map_err(Error::internal)? else {
+    let parsed = turn.run(move || (Sha256Hex::of(&bytes) == expected).then(|| Manifest::from_json(&bytes)));
+    let Some(Ok(manifest)) = parsed.await? else {
         tracing::warn!(release.id = %release.id, "the manifest of a release is damaged");
         return Ok(Err(Unreadable::Damaged));
     };
@@ -187,7 +184,7 @@ async fn end_of(
     }
 }
 
-/// The files of both packages by path, and how those of the later one differ from the earlier one's, if there is one.
+/// The files of both packages by path (a while of a core if they have many), and how those of the later one differ from the earlier one's, if there is one.
 pub fn compare<'c>(earlier: Option<&'c Contents>, later: &'c Contents) -> Vec<Line<'c>> {
     let has_earlier = earlier.is_some();
     let (earlier, later) = (earlier.map(Contents::by_path).unwrap_or_default(), later.by_path());

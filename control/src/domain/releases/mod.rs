@@ -8,7 +8,8 @@
 //! - [`service::create`]: rules, label, row and outbox in one transaction.
 //!
 //! Every other operation has its own file, with its rules; all that create a release end in `service::add`. `size` limits what one deployment and one
-//! account may cost, `current` returns deployments with their newest release, `contents` the files of a package and what differs between two.
+//! account may cost, `current` returns deployments with their newest release, `contents` the files of a package and what differs between two,
+//! in `turns`.
 
 pub mod allowance;
 pub mod blob;
@@ -23,6 +24,7 @@ pub mod repo;
 pub mod rollback;
 pub mod service;
 pub mod size;
+pub mod turns;
 pub mod upload;
 
 pub use allowance::UploadAllowance;

@@ -1,7 +1,7 @@
 //! Promotion: releases the contents of a release again, in another deployment of the same app.
 
 use serde_json::json;
-use shared::ids::ReleaseId;
+use shared::ids::{DeploymentId, ReleaseId};
 use shared::keys::Label;
 use shared::text::nfc;
 use shared::version::Range;
@@ -14,7 +14,7 @@ use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::deployments::repo::{DeploymentRow, next_label};
+use crate::domain::deployments::repo::{DeploymentRow, LockedRow, next_label};
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{Error, Result, Thing};
 use crate::domain::idempotency::{Answer, Attempt, IdempotencyKey};
@@ -31,10 +31,21 @@ pub struct Promotion {
     pub label: Option<Label>,
     /// Values that override those of the promoted release.
     pub overrides: ReleaseInfoInput,
+    /// What the names must mean; `None` for whatever they mean now.
+    pub pinned: Option<Pinned>,
 }
 
-/// Promotes a release to another deployment of the app. Errors: 404 if a deployment or the release does not exist; 409 by the rules for releases, or if
-/// the key is in use for another request.
+/// What a page showed under the names of a promotion. Deployments can be renamed or recreated until its form is sent.
+#[derive(Debug)]
+pub struct Pinned {
+    /// The release to promote.
+    pub release: ReleaseId,
+    /// The destination.
+    pub destination: DeploymentId,
+}
+
+/// Promotes a release to another deployment of the app. Errors: 404 if a deployment or the release does not exist, or is not the pinned one; 409 by the
+/// rules for releases, or if the key is in use for another request.
 ///
 /// Only the destination is locked. The source's release is read once after that, and its contents never change. If it is updated, disabled or deleted
 /// a moment later, that is the same as if it happened after the promotion.
@@ -44,7 +55,7 @@ pub async fn promote(
     promotion: &Promotion,
     key: Option<&IdempotencyKey>,
 ) -> Result<Answer<ReleaseRow>> {
-    let Promotion { from, to, label, overrides } = promotion;
+    let Promotion { from, to, label, overrides, pinned } = promotion;
     let attempt = Attempt::new(grant.account(), key, &("promotion", grant.app(), nfc(from), nfc(to), label, overrides.parts()))?;
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
@@ -55,12 +66,16 @@ pub async fn promote(
     }
     let destination = next_label(tx, grant.app(), &promotion.to).await?;
     let source = deployments::find(tx, grant.app(), &promotion.from).await?;
-    let destination = destination.ok_or(Error::NotFound(Thing::Destination))?;
+    let is_meant = |row: &LockedRow| pinned.as_ref().is_none_or(|pinned| pinned.destination == row.id);
+    let destination = destination.filter(is_meant).ok_or(Error::NotFound(Thing::Destination))?;
     grant.confirm(tx).await?;
     if destination.id == source.id {
         return Err(Error::Conflict(Conflict::OwnDeployment));
     }
     let from = find_source(tx, &source, promotion.label).await?;
+    if pinned.as_ref().is_some_and(|pinned| pinned.release != from.id) {
+        return Err(Error::NotFound(Thing::Release));
+    }
     if overrides.package_hash.as_ref().is_some_and(|hash| *hash != from.package_hash) {
         return Err(Error::Conflict(Conflict::OtherHash(from.label)));
     }

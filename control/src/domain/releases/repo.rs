@@ -44,8 +44,9 @@ const NEWEST_OF_APP: &str = releases!(
 const NEWEST_OF: &str =
     releases!("deployment_id IN ([?]) AND label = (SELECT MAX(n.label) FROM releases n WHERE n.deployment_id = r.deployment_id)");
 const LABELED: &str = "SELECT r.app_id, d.name AS deployment, r.label, r.app_version, r.released_by, r.upload_time FROM collaborators c \
-    JOIN deployments d ON d.app_id = c.app_id JOIN releases r ON r.deployment_id = d.id \
-    WHERE c.account_id = $1 AND r.label = $2 ORDER BY r.upload_time DESC, r.id DESC LIMIT $3";
+    JOIN apps a ON a.id = c.app_id JOIN deployments d ON d.app_id = c.app_id JOIN releases r ON r.deployment_id = d.id \
+    WHERE c.account_id = $1 AND r.label = $2 \
+    ORDER BY CASE WHEN a.owner_id = $1 OR c.accepted_time IS NOT NULL THEN 0 ELSE 1 END, r.upload_time DESC, r.id DESC LIMIT $3";
 const NEWEST_ENABLED: &str = releases_where!("AND NOT is_disabled ORDER BY label DESC LIMIT 1");
 const BEFORE: &str = releases_where!("AND label < $2 ORDER BY label DESC LIMIT 1");
 const FIND: &str = releases_where!("AND label = $2");
@@ -279,7 +280,8 @@ pub async fn newest_of(tx: &mut ReadTx, deployments: &[&DeploymentId]) -> sqlx::
     })
 }
 
-/// At most `count` releases with this label in all apps that the account has access to, newest first.
+/// At most `count` releases with this label in all apps that the account has access to, newest first, those in apps that it has not accepted after
+/// all others.
 pub async fn labeled(tx: &mut ReadTx, account: &AccountId, label: Label, count: i64) -> sqlx::Result<Vec<LabeledRow>> {
     let label = i64::from(label.number());
     on!(tx, |conn| sqlx::query_as(LABELED).bind(account).bind(label).bind(count).fetch_all(conn).await)

@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageApp;
-use crate::domain::apps::events::{self, Filter, Page};
+use crate::domain::apps::events::{self, Filter, Found, Page};
 use crate::domain::audit::repo::ResolvedRow;
 use crate::domain::error::{Error, Result};
 use crate::http::AppState;
@@ -43,8 +43,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 )]
 pub async fn list_events(State(app): State<AppState>, grant: AppGrant<ManageApp>, RawQuery(query): RawQuery) -> Result<Json<AuditAnswer>> {
     let page = read(query.as_deref().unwrap_or_default())?;
-    let (rows, next_cursor) = events::list(&mut app.db.read().await?, &grant, &page).await?;
-    Ok(Json(AuditAnswer { events: rows.into_iter().map(present).collect::<Result<_>>()?, next_cursor }))
+    let Found { events, next_cursor, .. } = events::list(&mut app.db.read().await?, &grant, &page).await?;
+    Ok(Json(AuditAnswer { events: events.into_iter().map(present).collect::<Result<_>>()?, next_cursor }))
 }
 
 /// Reads `limit` and `cursor`. Empty means absent. Errors: every invalid parameter.

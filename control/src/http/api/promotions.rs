@@ -66,7 +66,7 @@ fn read(from: String, new: NewPromotion) -> Result<Promotion, FieldErrors> {
     let label = errors.take("label", new.label.parse_optional());
     let overrides = package_info::of_promotion(new.package_info, &mut errors);
     match (to, label) {
-        (Some(to), Some(label)) if errors.is_empty() => Ok(Promotion { from, to, label, overrides }),
+        (Some(to), Some(label)) if errors.is_empty() => Ok(Promotion { from, to, label, overrides, pinned: None }),
         _ => Err(errors),
     }
 }

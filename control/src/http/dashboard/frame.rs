@@ -30,6 +30,8 @@ pub(super) struct Inner {
     pub(super) csrf: String,
     pub(super) flash: Option<Flash>,
     pub(super) path: String,
+    /// What links begin with: the pages' origin if this page is shown at another one, and nothing otherwise.
+    pub(super) link_origin: String,
 }
 
 impl Frame {
@@ -58,9 +60,14 @@ impl Frame {
         &self.0.path
     }
 
-    /// The path of a page, such as `/sign-in`, below the dashboard's base path.
+    /// The address of a page, such as `/sign-in`, below the dashboard's base path: a path, except on a page that is shown at another origin.
     pub fn path(&self, page: &str) -> String {
-        self.0.site.path(page)
+        self.link(&self.0.site.path(page))
+    }
+
+    /// The address of a path at the pages' origin.
+    pub fn link(&self, path: &str) -> String {
+        format!("{}{path}", self.0.link_origin)
     }
 
     /// The path of a static file.
@@ -80,16 +87,17 @@ impl Frame {
 
     /// Whether this is the page, or one below it: for the navigation.
     pub fn is_at(&self, page: &str) -> bool {
-        let (here, page_path) = (self.0.path.split('?').next().unwrap_or_default(), self.path(page));
-        let (is_list, apps) = (page == "/", self.path("/apps/"));
+        let (here, page_path) = (self.0.path.split('?').next().unwrap_or_default(), self.0.site.path(page));
+        let (is_list, apps) = (page == "/", self.0.site.path("/apps/"));
+        let is_at = |page: &str| here == self.0.site.path(page);
         here == page_path
-            || (is_list && (here.starts_with(&apps) || here == self.path("/new-app") || here == self.path("/switch-app")))
+            || (is_list && (here.starts_with(&apps) || is_at("/new-app") || is_at("/switch-app")))
             || (!is_list && here.strip_prefix(&page_path).is_some_and(|rest| rest.starts_with('/')))
     }
 
     /// The app whose page this is, as the address names it. It may not exist.
     pub fn app(&self) -> Option<String> {
-        let name = self.0.path.strip_prefix(&self.path("/apps/"))?.split(['/', '?']).next()?;
+        let name = self.0.path.strip_prefix(&self.0.site.path("/apps/"))?.split(['/', '?']).next()?;
         let name = percent_encoding::percent_decode_str(name).decode_utf8().ok()?;
         Some(name.into_owned()).filter(|name| !name.is_empty())
     }

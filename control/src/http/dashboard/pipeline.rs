@@ -85,8 +85,15 @@ async fn begin(
 ) -> (Frame, RequestCookies, Result<()>) {
     let session = Cookie::Session.read(site, headers);
     let mut given = RequestCookies { form: Cookie::Form.read(site, headers), session, new_form: None, caller: None };
-    let mut inner =
-        Inner { app: app.clone(), site: site.clone(), visitor: None, csrf: String::new(), flash: Flash::read(app, site, headers), path };
+    let mut inner = Inner {
+        app: app.clone(),
+        site: site.clone(),
+        visitor: None,
+        csrf: String::new(),
+        flash: Flash::read(app, site, headers),
+        path,
+        link_origin: String::new(),
+    };
     let mut resolve = async || {
         let from = from.ok_or_else(|| Error::internal("a request without a client address"))?;
         if let Some(token) = &given.session

@@ -56,7 +56,7 @@ fn sign_in(frame: &Frame, sent: Option<&Fields>) -> Result<Response> {
         None => frame.site().next(frame.here()).map(str::to_owned),
         Some(sent) => return_page(frame, sent),
     };
-    let next = next.filter(|next| *next != frame.path("/"));
+    let next = next.filter(|next| *next != frame.site().path("/"));
     let response = frame.redirect_to(&frame.site().with_next("/sign-in", next.as_deref()))?;
     if sent.is_none() {
         return Ok(response);
@@ -108,7 +108,7 @@ fn page(frame: &Frame, answer: &Response, problem: &ProblemText, is_read: bool) 
     }
     let action = match &problem.refusal {
         Some(Refusal::NoSecondFactor) => Some(("Set up two-factor authentication", set_up(frame, again(frame).as_deref()))),
-        Some(Refusal::NotFresh | Refusal::LoginTooOld) => Some(("Sign in again", frame.path("/sign-in?again"))),
+        Some(Refusal::NotFresh | Refusal::LoginTooOld) => Some(("Sign in again", frame.site().path("/sign-in?again"))),
         Some(
             Refusal::NoChallenge
             | Refusal::NoChallengeAfterFailures
@@ -119,5 +119,6 @@ fn page(frame: &Frame, answer: &Response, problem: &ProblemText, is_read: bool) 
         _ if status == StatusCode::FORBIDDEN && !is_read => again(frame).map(|page| ("Open the page again", page)),
         _ => None,
     };
+    let action = action.map(|(label, path)| (label, frame.link(&path)));
     view::page_with(status, &RefusalPage { frame, status: status.as_u16(), title, text, action })
 }

@@ -202,7 +202,15 @@ fn for_browser(app: &AppState, site: &Site, outcome: Outcome) -> Result<Response
         }
         Outcome::Refused(error, page) => (error, site.path(&page)),
     };
-    let frame = Frame(Arc::new(Inner { app: app.clone(), site: site.clone(), visitor: None, csrf: String::new(), flash: None, path }));
+    let frame = Frame(Arc::new(Inner {
+        app: app.clone(),
+        site: site.clone(),
+        visitor: None,
+        csrf: String::new(),
+        flash: None,
+        path,
+        link_origin: if origin(app) == site.origin() { String::new() } else { site.origin().to_owned() },
+    }));
     let mut response = refusal::as_page(&frame, error.into_response(), Some(&Fields::default()));
     headers::set(site, &Needs::default(), response.headers_mut())?;
     Ok(response)
@@ -222,9 +230,10 @@ async fn take(app: &AppState, from: ClientAddress, request: Request, form_page: 
     let (request, meter) = meter::watch(request, MAX_HEAD);
     let mut multipart = Multipart::from_request(request, &()).await.map_err(|rejection| meter::rejected(&rejection))?;
     let deadline = Instant::now() + HEAD_TIMEOUT;
-    let opened = match timeout_at(deadline, ticket_of(app, &mut multipart, &meter)).await.map_err(slow) {
-        Ok(Ok(ticket)) => ticket,
-        Ok(Err(error)) | Err(error) => {
+    let text = ticket_text(&mut multipart, &meter, deadline).await;
+    let opened = match text.and_then(|text| open(app, &text).ok_or(Error::Unauthenticated)) {
+        Ok(ticket) => ticket,
+        Err(error) => {
             // As with every other form that unauthenticated requests can send.
             limits::acquire_unauthenticated(app, from, Limit::Posts, app.settings.limits.unauthenticated.posts).await?;
             return Err(error);
@@ -250,7 +259,7 @@ async fn take(app: &AppState, from: ClientAddress, request: Request, form_page: 
         if !FIELDS.contains(&name.as_str()) || sent.contains_key(&name) {
             return Err(Error::Invalid(FieldErrors::of_request("the form has a field that it should not have, or one twice")));
         }
-        let text = timeout_at(deadline, text(part, &meter, MAX_FIELD)).await.map_err(slow)??;
+        let text = field(part, &meter, MAX_FIELD, deadline).await?;
         sent.insert(name, text);
     }
     Err(Error::invalid("package", "is required"))
@@ -264,11 +273,14 @@ async fn next<'m>(multipart: &'m mut Multipart, meter: &Meter, deadline: Instant
     timeout_at(deadline, multipart.next_field()).await.map_err(slow)?.map_err(|error| meter.fault(&error, 0))
 }
 
-/// The ticket, which is the first field.
-async fn ticket_of(app: &AppState, multipart: &mut Multipart, meter: &Meter) -> Result<Ticket> {
-    let part = multipart.next_field().await.map_err(|error| meter.fault(&error, 0))?.filter(|part| part.name() == Some("ticket"));
-    let text = text(part.ok_or(Error::Unauthenticated)?, meter, MAX_TICKET).await?;
-    open(app, &text).ok_or(Error::Unauthenticated)
+/// The text of the ticket, which is the first field.
+async fn ticket_text(multipart: &mut Multipart, meter: &Meter, deadline: Instant) -> Result<String> {
+    let part = next(multipart, meter, deadline).await?.filter(|part| part.name() == Some("ticket"));
+    field(part.ok_or(Error::Unauthenticated)?, meter, MAX_TICKET, deadline).await
+}
+
+async fn field(part: Part<'_>, meter: &Meter, limit: usize, deadline: Instant) -> Result<String> {
+    timeout_at(deadline, text(part, meter, limit)).await.map_err(slow)?
 }
 
 /// Where an upload goes.
@@ -344,5 +356,46 @@ fn info(sent: &Fields) -> Result<ReleaseInfo, FieldErrors> {
             rollout,
         }),
         _ => Err(errors),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use axum::body::Body;
+    use futures_util::stream;
+
+    use super::*;
+
+    /// A form of which no more than this arrives.
+    async fn stalled(sent: &'static str) -> (Multipart, Meter) {
+        let body = Body::from_stream(stream::iter([Ok::<_, Infallible>(sent)]).chain(stream::pending()));
+        let request = Request::post("/").header(header::CONTENT_TYPE, "multipart/form-data; boundary=x").body(body).unwrap();
+        let (request, meter) = meter::watch(request, MAX_HEAD);
+        (Multipart::from_request(request, &()).await.unwrap(), meter)
+    }
+
+    /// It was the time that had run out: exactly then, since the clock stands still until nothing else is left to do.
+    fn is_slow<T: std::fmt::Debug>(read: Result<T>, start: Instant) {
+        assert!(read.unwrap_err().to_string().contains("was not received within 30 seconds"));
+        assert_eq!(start.elapsed(), HEAD_TIMEOUT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn fields_before_the_bundle_may_take_half_a_minute_together() {
+        const TICKET: &str = "--x\r\ncontent-disposition: form-data; name=\"ticket\"\r\n\r\nabc";
+        for sent in ["", "--x\r\ncontent-disposition", TICKET] {
+            let (mut multipart, meter) = stalled(sent).await;
+            let start = Instant::now();
+            is_slow(ticket_text(&mut multipart, &meter, start + HEAD_TIMEOUT).await, start);
+        }
+        const NEXT: &str = "--x\r\ncontent-disposition: form-data; name=\"ticket\"\r\n\r\nabc\r\n--x\r\ncontent-disposition: form-data; name=\"once\"\r\n\r\na";
+        let (mut multipart, meter) = stalled(NEXT).await;
+        let start = Instant::now();
+        let deadline = start + HEAD_TIMEOUT;
+        assert_eq!(ticket_text(&mut multipart, &meter, deadline).await.unwrap(), "abc");
+        let part = next(&mut multipart, &meter, deadline).await.unwrap().unwrap();
+        is_slow(field(part, &meter, MAX_FIELD, deadline).await, start);
     }
 }

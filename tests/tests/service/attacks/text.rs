@@ -1,7 +1,7 @@
 //! Text that looks like other text, that programs interpret differently, or that attackers try first: names, addresses, passwords, JSON.
 
-use reqwest::Method;
 use reqwest::multipart::{Form, Part};
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tests::people::{PASSWORD, login};
 use tests::program::run;
@@ -348,4 +348,120 @@ async fn a_right_to_left_name_is_isolated_on_pages() {
     assert!(!keys.replace(&marked, "").replace(&isolated, "").contains(name), "{keys}");
     let question = reader.open(&format!("/dashboard/keys/access/{}/delete", segment(name))).await.html();
     assert!(question.contains(&format!("Delete the key \u{2068}{name}\u{2069}?")), "{question}");
+}
+
+/// The places of the texts in a body.
+fn texts(value: &Value) -> Vec<String> {
+    let below = |name: &str, value: &Value| texts(value).into_iter().map(|rest| format!("/{name}{rest}")).collect::<Vec<_>>();
+    match value {
+        Value::String(_) => vec![String::new()],
+        Value::Object(members) => members.iter().flat_map(|(name, value)| below(name, value)).collect(),
+        Value::Array(items) => items.iter().enumerate().flat_map(|(place, value)| below(&place.to_string(), value)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_nul_in_any_text_is_refused_and_never_reaches_the_database() {
+    // Passkeys need a name and TLS.
+    let app = TestApp::spawn_with(Options::default().with("BASE_URL", "https://updraft.example").with("LIMIT_POSTS", "1000/1h")).await;
+    app.register("bob").await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    let (key, _) = ada.create_app("demo").await;
+    ada.upload("demo", "Staging", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({})).await.assert(201);
+    ada.post("/v1/access-keys", json!({ "friendlyName": "laptop" })).await.assert(201);
+    let new_key = json!({ "name": "ci", "scopes": ["read"], "expires_at": "2030-01-01T00:00:00Z" });
+    let created = ada.post("/v1/api-keys", json!({ "name": "build", "scopes": ["read"] })).await.assert(201);
+    let api_key = format!("/v1/api-keys/{}", created["id"].as_str().unwrap());
+    let (id, token) = ("0189abcd-0000-7000-8000-000000000000", "A".repeat(43));
+    let info = json!({ "appVersion": "1.0.0", "description": "text", "packageHash": "0".repeat(64) });
+    let staging = "/v1/apps/demo/deployments/Staging";
+    let download = json!({ "deployment_key": key, "client_unique_id": "phone", "label": "v1" });
+    let mut report = download.clone();
+    report["app_version"] = json!("1.0.0");
+    report["status"] = json!("DeploymentSucceeded");
+    let device =
+        json!({ "clientName": "cli", "clientPlatform": "linux", "clientVersion": "1.0.0", "deviceId": "device", "deviceName": "laptop" });
+    let mut browser = device.clone();
+    let more =
+        json!({ "codeChallenge": token, "codeChallengeMethod": "S256", "redirectUri": "http://127.0.0.1:5000/callback", "state": "state" });
+    browser.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let exchange = json!({ "code": token, "codeVerifier": token, "deviceCode": token, "grantType": "authorization_code",
+        "redirectUri": "http://127.0.0.1:5000/callback" });
+    let operations = [
+        (Method::POST, "/v1/access-keys", json!({ "friendlyName": "other" })),
+        (Method::PATCH, "/v1/access-keys/laptop", json!({ "friendlyName": "desktop" })),
+        (Method::PATCH, "/v1/account", json!({ "name": "Ada" })),
+        (Method::DELETE, "/v1/account", json!({ "password": "wrong" })),
+        (Method::POST, "/v1/api-keys", new_key.clone()),
+        (Method::PATCH, &api_key, new_key),
+        (Method::POST, "/v1/apps", json!({ "name": "new" })),
+        (Method::PATCH, "/v1/apps/demo", json!({ "name": "new" })),
+        (Method::POST, "/v1/apps/demo/collaborators/me/accept", json!({ "name": "new" })),
+        (Method::PATCH, "/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Viewer" })),
+        (Method::POST, "/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Viewer" })),
+        (Method::POST, "/v1/apps/demo/deployments", json!({ "name": "new", "key": token })),
+        (Method::PATCH, staging, json!({ "name": "new" })),
+        (Method::POST, &format!("{staging}/promotions"), json!({ "destination": "Production", "label": "v1", "packageInfo": info })),
+        (Method::PATCH, &format!("{staging}/release"), json!({ "label": "v1", "packageInfo": info })),
+        (Method::POST, &format!("{staging}/rollbacks"), json!({ "targetRelease": "v1" })),
+        (Method::POST, "/v1/auth/reauthenticate", json!({ "password": "wrong" })),
+        (Method::POST, "/v1/auth/login", json!({ "email": "bob@example.com", "password": "wrong" })),
+        (Method::POST, "/v1/auth/register", json!({ "email": "eve@example.com", "password": PASSWORD, "name": "Eve" })),
+        (Method::POST, "/v1/auth/resend-verification", json!({ "email": "bob@example.com" })),
+        (Method::POST, "/v1/auth/forgot-password", json!({ "email": "bob@example.com" })),
+        (Method::POST, "/v1/auth/reset-password", json!({ "token": token, "password": PASSWORD })),
+        (Method::POST, "/v1/auth/verify-email", json!({ "token": token, "password": PASSWORD })),
+        (Method::POST, "/v1/auth/cli/device", device),
+        (Method::POST, "/v1/auth/cli/authorizations", browser),
+        (Method::POST, "/v1/auth/cli/token", exchange),
+        (Method::POST, "/v1/cli/authorizations/resolve", json!({ "userCode": "BCDF-GHJK" })),
+        (Method::POST, "/v1/auth/mfa/totp", json!({ "pendingToken": token, "code": "123456" })),
+        (Method::POST, "/v1/auth/mfa/recovery", json!({ "pendingToken": token, "code": "123456" })),
+        (Method::POST, "/v1/auth/mfa/options", json!({ "pendingToken": token })),
+        (Method::POST, "/v1/auth/mfa/verify", json!({ "pendingToken": token, "response": { "id": "x" } })),
+        (Method::POST, "/v1/auth/passkey/verify", json!({ "challengeId": id, "response": { "id": "x" } })),
+        (Method::POST, "/v1/mfa/passkeys/register/verify", json!({ "name": "phone", "response": { "id": "x" } })),
+        (Method::PATCH, &format!("/v1/mfa/passkeys/{id}"), json!({ "name": "phone" })),
+        (Method::POST, "/v1/mfa/totp/confirm", json!({ "code": "123456" })),
+        (Method::POST, "/v1/public/svc/report_status/deploy", report),
+        (Method::POST, "/v1/public/svc/report_status/download", download),
+    ];
+    let mut missed = Vec::new();
+    for (method, path, sound) in operations {
+        // A password may be any text: only its hash is stored.
+        for place in texts(&sound).into_iter().filter(|place| place != "/password") {
+            for odd in ["\0", "a\0b", "ada\0@example.com"] {
+                let mut body = sound.clone();
+                *body.pointer_mut(&place).unwrap() = json!(odd);
+                let answer = send(&ada, method.clone(), path, &body.to_string()).await;
+                if !answer.status.is_client_error() || answer.status == StatusCode::TOO_MANY_REQUESTS {
+                    missed.push(format!("{method} {path} {place} {odd:?}: {} {}", answer.status, answer.text()));
+                }
+            }
+        }
+    }
+    assert_eq!(missed, <[String; 0]>::default());
+    for member in ["appVersion", "description"] {
+        let mut info = json!({ "appVersion": "1.0.0", "description": "text" });
+        info[member] = json!("1.0.0\0");
+        ada.upload("demo", "Staging", b"two", info).await.refused(400);
+    }
+    for query in [
+        "/v1/apps/demo/audit?cursor=%00",
+        "/v1/apps/demo/deployments/Staging/releases?appVersion=%00",
+        "/v1/apps/demo/deployments/Staging/releases?cursor=%00",
+        "/v1/apps/demo/deployments/Staging/releases?releaseMethod=%00",
+        "/v1/apps/demo/deployments/Staging/explain?appVersion=1.0.0%00",
+        "/v1/apps/demo/deployments/Staging/metrics/history?from=%00",
+        "/v1/apps/demo/collaborators/a%00b@example.com",
+    ] {
+        let method = if query.contains("collaborators") { Method::DELETE } else { Method::GET };
+        let answer = ada.send(ada.request(method, query)).await;
+        assert!(answer.status.is_client_error(), "{query}: {} {}", answer.status, answer.text());
+    }
+    // All of these are still there, under their names.
+    assert_eq!(ada.get("/v1/apps/demo").await.assert(200)["app"]["deployments"], json!(["Production", "Staging"]));
 }

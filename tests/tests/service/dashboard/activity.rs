@@ -112,3 +112,41 @@ async fn the_next_page_has_the_same_filter_and_a_viewer_gets_none() {
     let mut viewer = app.signed_in_reader("bob").await;
     viewer.open("/dashboard/apps/ada@example.com:demo/activity?action=app.create").await.has_status(403);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filter_that_matches_little_searches_a_bounded_number_of_events() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    ada.upload("demo", "Production", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    // 4,000 copies of one event, far ahead in the chain: the new ones stay before them.
+    let copies = "WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 4000) \
+        INSERT INTO audit_events (seq, id, time, account_id, credential_id, credential_kind, client_address, action, object_kind, object_id, \
+            app_id, details, hash) \
+        SELECT 1000000 + number, SUBSTR(id, 1, 24) || SUBSTR(CAST(100000000000 + number AS TEXT), 1, 12), time, account_id, credential_id, \
+            credential_kind, client_address, action, object_kind, object_id, app_id, details, hash FROM audit_events, numbers \
+        WHERE action = 'release.upload'";
+    assert_eq!(app.change(copies, &[]).await, 4_000);
+    let mut reader = app.signed_in_reader("ada").await;
+    let next = |page: &str| {
+        let link = page.split("href=\"").find(|link| link.contains("Search older events")).unwrap();
+        tests::reader::unescape(link.split('"').next().unwrap())
+    };
+    let mut address = format!("{PAGE}?action=app.create&person=ada@example.com");
+    for _ in 0..2 {
+        let page = reader.open(&address).await.shows("No events found so far.").shows("Searched 2,000 events.").html();
+        assert!(!page.contains("data-label=\"Action\""), "{page}");
+        address = next(&page);
+        assert!(address.contains("person=ada%40example.com&action=app.create&before="), "{address}");
+    }
+    let page = reader.open(&address).await.shows("app.create</code>").html();
+    assert!(!page.contains("Search older") && !page.contains("Searched"), "{page}");
+    // A full page is none that searched in vain.
+    let page = reader.open(&format!("{PAGE}?action=release.upload")).await.shows("Older events").html();
+    assert!(!page.contains("Search older") && page.matches("data-label=\"Action\"").count() == 50, "{page}");
+    // Nothing older is of these days.
+    let from = app.clock.now().utc_day().plus_days(2);
+    let page = reader.open(&format!("{PAGE}?from={from}")).await.shows("No events found.").html();
+    assert!(!page.contains("Search older"), "{page}");
+    assert_eq!(actions(&mut reader, "").await.len(), 50);
+}

@@ -266,7 +266,7 @@ async fn a_release_is_promoted_once() {
     let promote = "/dashboard/apps/demo/deployments/Staging/releases/v1/promote";
     let mut reader = app.signed_in_reader("ada").await;
     let form = reader.open(promote).await.shows("no release yet, 0 active devices").form_to(promote);
-    let form = form.with(&[("destination", "Production"), ("rollout", "25")]);
+    let form = form.with(&[("rollout", "25")]);
     // Twice, as by a second click.
     for _ in 0..2 {
         reader.send(&form).await.is_at(PRODUCTION).shows("The new release of Production is v1.");
@@ -276,7 +276,43 @@ async fn a_release_is_promoted_once() {
     assert_eq!(history["history"][0]["rollout"], 25);
     let again = reader.open(promote).await.shows("now v1 for").form_to(promote);
     reader.send(&again.clone().with(&[("rollout", "x")])).await.has_status(400).shows("whole number from 1 to 100");
-    reader.send(&again.with(&[("destination", "Production")])).await.has_status(409);
+    reader.send(&again).await.has_status(409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_promotion_goes_to_the_deployment_that_the_page_showed_or_nowhere() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    ada.create_app("demo").await;
+    ada.upload("demo", "Staging", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let promote = "/dashboard/apps/demo/deployments/Staging/releases/v1/promote";
+    let mut reader = app.signed_in_reader("ada").await;
+    let rename = async |from: &str, to: &str| {
+        ada.patch(&format!("/v1/apps/demo/deployments/{from}"), json!({ "name": to })).await.assert(200);
+    };
+    let form = reader.open(promote).await.form_to(promote);
+    for bad in ["", "Production", "/Production", "Production/Production"] {
+        assert!([400, 404].contains(&reader.send(&form.clone().with(&[("destination", bad)])).await.answer.status.as_u16()), "{bad}");
+    }
+    reader.send(&form.clone().with(&[("release", "")])).await.has_status(404);
+    // The destination was renamed, and another one has its name.
+    ada.post("/v1/apps/demo/deployments", json!({ "name": "Other" })).await.assert(201);
+    rename("Production", "Old").await;
+    rename("Other", "Production").await;
+    let text = "A deployment was renamed, deleted or created since you opened this page.";
+    let again = reader.send(&form).await.has_status(404).shows(text);
+    for name in ["Old", "Production"] {
+        let history = ada.get(&format!("/v1/apps/demo/deployments/{name}/history")).await.assert(200);
+        assert_eq!(history["history"], json!([]), "{name}");
+    }
+    // So was the source, whose v1 is another release now.
+    ada.upload("demo", "Old", b"two", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    rename("Staging", "Before").await;
+    rename("Old", "Staging").await;
+    reader.send(&again.form_to(promote)).await.has_status(404).shows(text);
+    let history = ada.get("/v1/apps/demo/deployments/Production/history").await.assert(200);
+    assert_eq!(history["history"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -232,6 +232,45 @@ async fn paths_of_files_are_escaped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_name_of_a_file_looks_like_another() {
+    let app = TestApp::spawn().await;
+    let ada = owner(&app).await;
+    // Each would look like a.js.
+    let spoofs = [
+        "a\u{200b}.js",
+        "a\u{fe0f}.js",
+        "a\u{e0061}.js",
+        "\u{202e}sj.a",
+        "a\u{2066}.js\u{2069}",
+        "a\u{3164}.js",
+        "\u{feff}a.js",
+        "a.js\u{a0}",
+    ];
+    let files: Vec<_> = ["a.js"].iter().chain(&spoofs).map(|name| stored(name, b"data")).collect();
+    release(&ada, "Production", &archive(&files)).await;
+    let mut reader = app.signed_in_reader("ada").await;
+    for page in ["", "/contents"] {
+        let html = reader.open(&format!("{PRODUCTION}/releases/v1{page}")).await.has_status(200).html();
+        let mut shown: Vec<_> = rows(&html).into_iter().map(|[path, ..]| path).collect();
+        shown.sort_unstable();
+        let mut expected = [
+            "a.js",
+            "a\\u{200b}.js",
+            "a\\u{fe0f}.js",
+            "a\\u{e0061}.js",
+            "\\u{202e}sj.a",
+            "a\\u{2066}.js\\u{2069}",
+            "a\\u{3164}.js",
+            "\\u{feff}a.js",
+            "a.js\\u{a0}",
+        ];
+        expected.sort_unstable();
+        assert_eq!(shown, expected, "{html}");
+        assert!(!html.contains('\u{200b}') && !html.contains('\u{202e}') && !html.contains('\u{e0061}'), "{html}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_viewer_sees_contents_and_curves_but_no_activity() {
     let app = TestApp::spawn().await;
     for name in ["bob", "eve"] {

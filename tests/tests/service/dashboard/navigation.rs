@@ -44,12 +44,34 @@ async fn apps_are_switched_among_the_first_twenty() {
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let mut reader = app.signed_in_reader("ada").await;
     reader.open("/dashboard/switch-app").await.shows("You have no apps yet.");
-    bob.create_app("app 1").await;
-    bob.post("/v1/apps/app%201/collaborators/ada@example.com", json!({ "permission": "Viewer" })).await.assert(201);
-    for number in 1..=20 {
-        ada.post("/v1/apps", json!({ "name": format!("app {number}") })).await.assert(201);
+    // Bob's names come first by spelling, but Ada has not accepted them.
+    for number in 1..=8 {
+        bob.post("/v1/apps", json!({ "name": format!("aaa {number}"), "manuallyProvisionDeployments": true })).await.assert(201);
+        bob.post(&format!("/v1/apps/aaa%20{number}/collaborators/ada@example.com"), json!({ "permission": "Viewer" })).await.assert(201);
     }
-    let page = reader.open("/dashboard/switch-app").await.shows("The first 20 of your apps.").shows("All apps").html();
-    assert!(page.contains("href=\"/dashboard/apps/app%201\"") && page.contains("<bdi>bob@example.com:app 1</bdi>"), "{page}");
-    assert_eq!(page.matches("<li><a href=\"/dashboard/apps/").count(), 20, "{page}");
+    let create = async |names: std::ops::RangeInclusive<u8>| {
+        for number in names {
+            ada.post("/v1/apps", json!({ "name": format!("app {number}"), "manuallyProvisionDeployments": true })).await.assert(201);
+        }
+    };
+    let mut shown = async || {
+        let page = reader.open("/dashboard/switch-app").await.shows("of your apps.").shows("All apps").html();
+        let names = page.split("<li><a href=\"/dashboard/apps/").skip(1);
+        let names: Vec<_> = names.map(|link| link.split("<bdi>").nth(1).unwrap().split('<').next().unwrap().to_owned()).collect();
+        (names, page)
+    };
+    create(1..=2).await;
+    let (names, page) = shown().await;
+    assert_eq!(names[..3], ["app 1", "app 2", "bob@example.com:aaa 1"]);
+    assert_eq!((names.len(), page.matches("Not accepted").count()), (7, 5), "{page}");
+    // Accepted, it is one of hers.
+    ada.post("/v1/apps/bob@example.com:aaa%208/collaborators/me/accept", json!({})).await.assert(200);
+    assert_eq!(shown().await.0[..3], ["aaa 8", "app 1", "app 2"]);
+    create(3..=21).await;
+    let (names, page) = shown().await;
+    assert_eq!((names.len(), names[0].as_str()), (20, "aaa 8"), "{page}");
+    assert!(!page.contains("Not accepted") && page.contains("The first 20 of your apps."), "{page}");
+    // So it is in the list.
+    let first = reader.open("/dashboard").await.html();
+    assert!(first.find("<bdi>app 9</bdi>").unwrap() < first.find("<bdi>bob@example.com:aaa 1</bdi>").unwrap(), "{first}");
 }

@@ -127,3 +127,49 @@ async fn the_list_has_pages_and_an_app_shows_six_deployments() {
     assert!(second.contains("2 more deployments"), "{second}");
     reader.open("/dashboard?q=app&page=9").await.shows("Page 2 of 2").shows("?q=app&#38;page=1");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_search_for_a_label_finds_few_releases_of_apps_that_are_not_accepted() {
+    let app = TestApp::spawn().await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    ada.create_app("demo").await;
+    ada.upload("demo", "Production", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    app.clock.advance(1_000);
+    bob.post("/v1/apps", json!({ "name": "many", "manuallyProvisionDeployments": true })).await.assert(201);
+    for number in 1..=21 {
+        let name = format!("d{number}");
+        bob.post("/v1/apps/many/deployments", json!({ "name": name })).await.assert(201);
+        bob.upload("many", &name, b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    }
+    bob.post("/v1/apps/many/collaborators/ada@example.com", json!({ "permission": "Viewer" })).await.assert(201);
+    let mut reader = app.signed_in_reader("ada").await;
+    let page = reader.open("/dashboard?q=v1").await.shows("v1 of <bdi>Production</bdi> of <bdi>demo</bdi>").html();
+    assert_eq!(page.matches("releases/v1\">v1 of").count(), 6, "{page}");
+    ada.post("/v1/apps/bob@example.com:many/collaborators/me/accept", json!({})).await.assert(200);
+    let page = reader.open("/dashboard?q=v1").await.html();
+    assert_eq!(page.matches("releases/v1\">v1 of").count(), 20, "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_reads_one_number_for_each_day() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (key, _) = ada.create_app("demo").await;
+    ada.upload("demo", "Production", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let now = app.clock.now();
+    app.deliver(&[report(ReportId::v7(now, [1; 10]).as_ref(), now.0, &key, Some("a"), "installed", "v1")]).await;
+    jobs::history_round(&app.state()).await;
+    app.clock.advance(24 * 3_600_000);
+    // As an earlier release stored it: the job adds the number.
+    assert_eq!(app.change("UPDATE metric_days SET active = NULL", &[]).await, 1);
+    jobs::history_round(&app.state()).await;
+    let numbers = "SELECT CAST(active AS TEXT) FROM metric_days ORDER BY day";
+    assert_eq!(app.texts(numbers, &[]).await, ["1", "1"]);
+    app.change("UPDATE metric_days SET active = NULL", &[]).await;
+    jobs::history_round(&app.state()).await;
+    assert_eq!(app.number("SELECT COUNT(*) FROM metric_days WHERE active IS NULL").await, 1, "the closed day is never written again");
+    // However long the labels of a day are, the list does not read them.
+    app.change("UPDATE metric_days SET active = 7, labels = 'not read'", &[]).await;
+    let mut reader = app.signed_in_reader("ada").await;
+    reader.open("/dashboard").await.shows("aria-label=\"Active devices in the last 14 days: from 7 to 7\"");
+}

@@ -217,3 +217,25 @@ async fn another_upload_address_takes_the_form_and_only_the_pages_may_send_it_th
     assert_ne!(asked.headers["access-control-allow-origin"], "https://evil.example");
     assert_eq!(asked.headers["access-control-allow-methods"], "POST");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_links_of_an_error_page_at_another_upload_address_lead_to_the_pages() {
+    let elsewhere = TestApp::spawn_with(Options::default().with("UPLOAD_URL", "https://upload.example.com")).await;
+    let here = TestApp::spawn().await;
+    for (app, is_elsewhere) in [(&elsewhere, true), (&here, false)] {
+        app.register("ada").await;
+        app.log_in("ada").await.create_app("demo").await;
+        let fields = hidden(&mut app.signed_in_reader("ada").await).await;
+        let page = send(app, &fields, Some(b"one"), false).await;
+        assert_eq!(page.status, StatusCode::BAD_REQUEST);
+        let page = page.text();
+        let origin = app.state().settings.dashboard_url.trim_end_matches("/dashboard").to_owned();
+        let links: Vec<&str> =
+            page.split("<a ").skip(1).map(|link| link.split("href=\"").nth(1).unwrap().split('"').next().unwrap()).collect();
+        assert!(links.iter().any(|link| link.ends_with("/dashboard")), "{page}");
+        for link in links.iter().filter(|link| !link.starts_with('#')) {
+            let start = if is_elsewhere { format!("{origin}/") } else { "/".to_owned() };
+            assert!(link.starts_with(&start), "{link}");
+        }
+    }
+}

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use futures_util::TryStreamExt;
 use shared::ids::DeploymentId;
 use shared::keys::Label;
 use shared::time::UtcDay;
@@ -18,20 +17,20 @@ const RELEASED: &str = "SELECT d.id, d.counting_epoch FROM deployments d \
 const HAS_RELEASES: &str = "SELECT 1 FROM releases WHERE deployment_id = $1 LIMIT 1";
 const COUNTERS: &str = "SELECT place, active, downloaded, installed, failed, first_day, day, open_day, \
     before_active, before_downloaded, before_installed, before_failed FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
-const NEWEST: &str = "SELECT day, first_day, labels FROM metric_days WHERE deployment_id = $1 AND epoch = $2 ORDER BY day DESC LIMIT 1";
+const NEWEST: &str =
+    "SELECT day, first_day, labels, active FROM metric_days WHERE deployment_id = $1 AND epoch = $2 ORDER BY day DESC LIMIT 1";
 const NEWEST_CLOSED: &str = "SELECT day FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND is_closed ORDER BY day DESC LIMIT 1";
-const CLOSE: &str =
-    "UPDATE metric_days SET labels = $4, is_closed = TRUE WHERE deployment_id = $1 AND epoch = $2 AND day = $3 AND NOT is_closed";
-const SAVE: &str = "INSERT INTO metric_days (deployment_id, epoch, day, first_day, labels, is_closed) VALUES ($1, $2, $3, $4, $5, FALSE) \
-    ON CONFLICT (deployment_id, epoch, day) DO UPDATE SET labels = excluded.labels WHERE NOT metric_days.is_closed";
+const CLOSE: &str = "UPDATE metric_days SET labels = $4, active = $5, is_closed = TRUE WHERE deployment_id = $1 AND epoch = $2 AND day = $3 AND NOT is_closed";
+const SAVE: &str = "INSERT INTO metric_days (deployment_id, epoch, day, first_day, labels, active, is_closed) VALUES ($1, $2, $3, $4, $5, $6, FALSE) \
+    ON CONFLICT (deployment_id, epoch, day) DO UPDATE SET labels = excluded.labels, active = excluded.active WHERE NOT metric_days.is_closed";
 const LIST: &str =
     "SELECT day, labels FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day >= $3 AND day <= $4 ORDER BY day LIMIT $5";
 // Counted back from the last day, so that it is always one of them.
 const SAMPLED: &str = "SELECT day, labels FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day >= $3 AND day <= $4 \
     AND (day - $4) % $5 = 0 ORDER BY day";
-// SQLite keeps the order of a CROSS JOIN: a range of the primary key for each deployment.
-const SINCE: &str = "SELECT m.deployment_id, m.day, m.labels FROM deployments d CROSS JOIN metric_days m \
-    WHERE m.deployment_id = d.id AND m.epoch = d.counting_epoch AND m.day >= ? AND d.id IN ([?])";
+// SQLite keeps the order of a CROSS JOIN: a range of the index for each deployment.
+const SINCE: &str = "SELECT m.deployment_id, m.day, m.active FROM deployments d CROSS JOIN metric_days m \
+    WHERE m.deployment_id = d.id AND m.epoch = d.counting_epoch AND m.day >= ? AND m.active IS NOT NULL AND d.id IN ([?])";
 const IS_EXPIRED: &str = "SELECT 1 FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed LIMIT 1";
 const DELETE_EXPIRED: &str = "DELETE FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND is_closed \
     AND day IN (SELECT day FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed ORDER BY day LIMIT $4)";
@@ -90,8 +89,18 @@ pub struct OpenDay {
     pub day: UtcDay,
     /// The first day of the series.
     pub first_day: UtcDay,
-    /// Its values, as JSON.
+    /// Its values.
+    #[sqlx(flatten)]
+    pub values: StoredValues,
+}
+
+/// A day's values as they are stored.
+#[derive(Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct StoredValues {
+    /// By label, as JSON.
     pub labels: String,
+    /// The active devices of all labels; none if an earlier release stored the day.
+    pub active: Option<i64>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -192,8 +201,15 @@ pub async fn newest_closed(tx: &mut ReadTx, series: &Series) -> sqlx::Result<Opt
 }
 
 /// Closes a day with its final values.
-pub async fn close(tx: &mut WriteTx, series: &Series, day: UtcDay, labels: &str) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(CLOSE).bind(&series.deployment).bind(series.epoch).bind(day).bind(labels).execute(conn).await)
+pub async fn close(tx: &mut WriteTx, series: &Series, day: UtcDay, values: &StoredValues) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(CLOSE)
+        .bind(&series.deployment)
+        .bind(series.epoch)
+        .bind(day)
+        .bind(values.labels.as_str())
+        .bind(values.active)
+        .execute(conn)
+        .await)
 }
 
 /// Saves the open day; a closed one is not changed.
@@ -203,7 +219,8 @@ pub async fn save(tx: &mut WriteTx, series: &Series, open: &OpenDay) -> sqlx::Re
         .bind(series.epoch)
         .bind(open.day)
         .bind(open.first_day)
-        .bind(open.labels.as_str())
+        .bind(open.values.labels.as_str())
+        .bind(open.values.active)
         .execute(conn)
         .await)
 }
@@ -242,9 +259,9 @@ fn parse(labels: &str) -> sqlx::Result<Labels> {
     serde_json::from_str(labels).map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }
 
-/// The active devices of all releases at the end of each day since `from`, by deployment. A row that cannot be parsed is an error.
+/// The active devices of all releases at the end of each day since `from`, by deployment; without days that an earlier release stored.
 ///
-/// Rows are read and added up one at a time: a row can have a thousand labels, and there can be thousands of rows.
+/// It reads one number a day: adding up the labels here would parse tens of kilobytes for each.
 pub async fn active_since(
     tx: &mut ReadTx,
     deployments: &[&DeploymentId],
@@ -255,14 +272,13 @@ pub async fn active_since(
         return Ok(found);
     }
     let sql = tx.listed(SINCE, deployments.len());
-    on!(tx, |conn| {
+    let rows: Vec<(DeploymentId, UtcDay, i64)> = on!(tx, |conn| {
         let query = sqlx::query_as(sql).persistent(false).bind(from);
-        let mut rows = deployments.iter().fold(query, |query, deployment| query.bind(*deployment)).fetch(conn);
-        while let Some(row) = rows.try_next().await? {
-            let (deployment, day, labels): (DeploymentId, UtcDay, String) = row;
-            found.entry(deployment).or_default().insert(day, parse(&labels)?.0.values().map(|values| values.active).sum());
-        }
-    });
+        deployments.iter().fold(query, |query, deployment| query.bind(*deployment)).fetch_all(conn).await
+    })?;
+    for (deployment, day, active) in rows {
+        found.entry(deployment).or_default().insert(day, active);
+    }
     Ok(found)
 }
 

@@ -12,7 +12,7 @@ use shared::time::UtcDay;
 use super::place::{self, Link, Section};
 use crate::domain::access::grant::ManageApp;
 use crate::domain::access::{AppGrant, DashboardSession};
-use crate::domain::apps::events::{self, Choices, Filter, Page};
+use crate::domain::apps::events::{self, Choices, Filter, Found, MAX_EXAMINED, Page};
 use crate::domain::audit::repo::ResolvedRow;
 use crate::domain::error::{Error, Result};
 use crate::http::AppState;
@@ -51,7 +51,10 @@ struct Activity<'p> {
     /// Whether this is not the first page.
     is_later: bool,
     newest: String,
+    /// The page of older events.
     older: Option<String>,
+    /// How many events were compared with the filter, if there are more.
+    examined: Option<String>,
 }
 
 /// An option of a list.
@@ -156,7 +159,7 @@ pub(super) async fn show(
     let (shown, filter, error) = read(query);
     let is_later = cursor.is_some();
     let mut tx = app.db.read().await?;
-    let (rows, next) = events::list(&mut tx, &grant, &Page { limit: PAGE_SIZE, cursor, filter }).await?;
+    let Found { events: rows, next_cursor, is_cut } = events::list(&mut tx, &grant, &Page { limit: PAGE_SIZE, cursor, filter }).await?;
     let Choices { people, deployments } = events::choices(&mut tx, &grant).await?;
     drop(tx);
     let name = grant.called();
@@ -166,8 +169,9 @@ pub(super) async fn show(
         crumbs: place::crumbs(&frame, &[(name, place::app(name))]),
         sections: place::sections(&frame, &grant, Section::Activity),
         events: rows.into_iter().map(|row| Item::of(&frame, row)).collect::<Result<_>>()?,
-        older: next.map(|next| format!("{page}?{}", shown.query(Some(&next)))),
+        older: next_cursor.map(|next| format!("{page}?{}", shown.query(Some(&next)))),
         newest: format!("{page}?{}", shown.query(None)),
+        examined: is_cut.then(|| view::grouped(MAX_EXAMINED)),
         is_later,
         actions: events::actions().map(|name| chosen(name.to_owned(), &shown.action)).collect(),
         deployments: deployments.into_iter().map(|name| chosen(name, &shown.deployment)).collect(),

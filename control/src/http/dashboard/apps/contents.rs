@@ -2,6 +2,8 @@
 //!
 //! Paths come from uploads. Nothing here trusts them.
 
+use std::borrow::Cow;
+
 use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
@@ -14,6 +16,7 @@ use crate::domain::error::Result;
 use crate::domain::releases::contents::{self, Contents, Difference, Line, Unreadable};
 use crate::domain::releases::repo::ReleaseRow;
 use crate::domain::releases::service::{self, label};
+use crate::domain::releases::turns::Turn;
 use crate::http::AppState;
 use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::view;
@@ -55,13 +58,57 @@ impl Row {
     }
 }
 
-/// A path with its control characters written out, so that nobody overlooks them.
+/// A path with everything written out that cannot be seen, that changes the order of what is seen, or that looks like a space: nobody mistakes such a name
+/// for another. Backslashes are doubled, so that no name looks like one that is written out.
 fn visible(path: &str) -> String {
     if path.is_empty() {
         return "The package is a single file.".to_owned();
     }
-    let shown = |character: char| if character.is_control() { character.escape_default().to_string() } else { character.to_string() };
-    path.chars().map(shown).collect()
+    let mut shown = String::with_capacity(path.len());
+    // A space between two other characters shows itself, all others vanish in HTML or at an end.
+    let mut is_after_text = false;
+    let mut characters = path.chars().peekable();
+    while let Some(character) = characters.next() {
+        let is_before_text = characters.peek().is_some_and(|next| !matches!(next, ' ' | '/'));
+        match character {
+            ' ' if is_after_text && is_before_text => shown.push(' '),
+            ' ' => shown.push_str("\\u{20}"),
+            '\\' => shown.push_str("\\\\"),
+            '\n' | '\r' | '\t' => shown.extend(character.escape_default()),
+            other if is_unseen(other) => shown.extend(other.escape_unicode()),
+            other => shown.push(other),
+        }
+        is_after_text = !matches!(character, ' ' | '/');
+    }
+    shown
+}
+
+/// Whether a character has no shape of its own: control characters, spaces that are not the usual one, and everything that Unicode calls default-ignorable
+/// (zero-width characters, bidirectional controls, variation selectors, tags, fillers), with characters that fonts show as nothing.
+fn is_unseen(character: char) -> bool {
+    character.is_control()
+        || (character.is_whitespace() && character != ' ')
+        || matches!(
+            character,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{2800}'
+                | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 fn size_of(bytes: u64) -> String {
@@ -131,13 +178,20 @@ struct Both {
     problem: Option<String>,
 }
 
+impl Both {
+    fn lines(&self) -> Vec<Line<'_>> {
+        self.later.as_ref().map(|later| contents::compare(self.earlier.as_ref(), later)).unwrap_or_default()
+    }
+}
+
 async fn both(
     app: &AppState,
     grant: &AppGrant<ReadApp>,
     (earlier_name, earlier): (&str, Option<&ReleaseRow>),
     (later_name, later): (&str, &ReleaseRow),
+    turn: &Turn,
 ) -> Result<Both> {
-    let later_contents = match contents::read(app, grant, later).await? {
+    let later_contents = match contents::read(app, grant, later, turn).await? {
         Ok(contents) => contents,
         Err(unreadable) => return Ok(Both { earlier: None, later: None, problem: Some(sentence(later_name, unreadable)) }),
     };
@@ -147,7 +201,7 @@ async fn both(
         Some(earlier) if earlier.manifest_sha256 == later.manifest_sha256 && earlier.blob_sha256 == later.blob_sha256 => {
             (Some(later_contents.clone()), None)
         }
-        Some(earlier) => match contents::read(app, grant, earlier).await? {
+        Some(earlier) => match contents::read(app, grant, earlier, turn).await? {
             Ok(contents) => (Some(contents), None),
             Err(unreadable) => (None, Some(sentence(earlier_name, unreadable))),
         },
@@ -164,27 +218,22 @@ pub(super) async fn compared(
     page: String,
 ) -> Result<View> {
     let named = (earlier.as_ref().map_or("", |(link, _)| link.text.as_str()), earlier.as_ref().map(|(_, row)| *row));
-    let _turn = contents::turn().await?;
-    let both = both(app, grant, named, (name, later)).await?;
-    let lines = both.later.as_ref().map(|later| contents::compare(both.earlier.as_ref(), later)).unwrap_or_default();
-    let rows = |is_shown: fn(&Line<'_>) -> bool| {
-        let all = lines.iter().filter(|line| is_shown(line));
-        let count = all.clone().count();
-        (all.take(MAX_SHOWN).map(Row::of).collect::<Vec<_>>(), count.saturating_sub(MAX_SHOWN))
+    let turn = app.front.package_turns.take(grant.account()).await?;
+    let both = both(app, grant, named, (name, later), &turn).await?;
+    let earlier = earlier.map(|(link, _)| link).filter(|_| both.earlier.is_some());
+    let view = move || {
+        let lines = both.lines();
+        let rows = |is_shown: fn(&Line<'_>) -> bool| {
+            let all = lines.iter().filter(|line| is_shown(line));
+            let count = all.clone().count();
+            (all.take(MAX_SHOWN).map(Row::of).collect::<Vec<_>>(), count.saturating_sub(MAX_SHOWN))
+        };
+        let (changes, more_changes) = rows(|line| line.difference != Difference::None);
+        let (files, more_files) = rows(|line| line.difference != Difference::Removed);
+        let (total, summary) = (total(&lines), summary(&lines));
+        View { total, summary, earlier, problem: both.problem, changes, more_changes, files, more_files, page }
     };
-    let (changes, more_changes) = rows(|line| line.difference != Difference::None);
-    let (files, more_files) = rows(|line| line.difference != Difference::Removed);
-    Ok(View {
-        total: total(&lines),
-        summary: summary(&lines),
-        earlier: earlier.map(|(link, _)| link).filter(|_| both.earlier.is_some()),
-        problem: both.problem,
-        changes,
-        more_changes,
-        files,
-        more_files,
-        page,
-    })
+    turn.run(view).await
 }
 
 /// A page of the whole list.
@@ -206,6 +255,30 @@ struct ContentsPage<'p> {
     older: Option<String>,
 }
 
+/// The files of a page of the whole list.
+struct Listed {
+    total: String,
+    summary: String,
+    rows: Vec<Row>,
+    /// Which of the files are shown.
+    shown: String,
+    /// The number of the page, from 1.
+    number: usize,
+    pages: usize,
+}
+
+impl Listed {
+    fn of(lines: &[Line<'_>], is_changes: bool, number: Option<&str>) -> Self {
+        let shown: Vec<_> = lines.iter().filter(|line| !is_changes || line.difference != Difference::None).collect();
+        let pages = shown.len().div_ceil(PAGE_SIZE).max(1);
+        let number = number.and_then(|number| number.parse::<usize>().ok()).unwrap_or(1).clamp(1, pages);
+        let first = (number - 1) * PAGE_SIZE;
+        let rows: Vec<_> = shown.iter().skip(first).take(PAGE_SIZE).map(|line| Row::of(line)).collect();
+        let range = format!("{}–{} of {}", grouped(first + 1), grouped(first + rows.len()), grouped(shown.len()));
+        Self { total: total(lines), summary: summary(lines), rows, shown: range, number, pages }
+    }
+}
+
 pub(super) async fn show(
     State(app): State<AppState>,
     frame: Frame,
@@ -217,18 +290,16 @@ pub(super) async fn show(
 ) -> Result<Response> {
     let [only, number] = parameters(query.as_deref().unwrap_or_default(), ["only", "page"], &mut FieldErrors::default());
     let is_changes = only.is_some_and(|only| only == "changes");
+    let number = number.map(Cow::into_owned);
     let name = grant.called();
     let (row, before) = service::with_previous(&mut app.db.read().await?, &grant, &deployment, label).await?;
     let earlier = before.as_ref().map(|before| link(&frame, (name, &deployment), before)).transpose()?;
     let named = (earlier.as_ref().map_or("", |link| link.text.as_str()), before.as_ref());
-    let _turn = contents::turn().await?;
-    let both = both(&app, &grant, named, (&label.to_string(), &row)).await?;
-    let lines = both.later.as_ref().map(|later| contents::compare(both.earlier.as_ref(), later)).unwrap_or_default();
-    let shown: Vec<_> = lines.iter().filter(|line| !is_changes || line.difference != Difference::None).collect();
-    let pages = shown.len().div_ceil(PAGE_SIZE).max(1);
-    let number = number.and_then(|number| number.parse::<usize>().ok()).unwrap_or(1).clamp(1, pages);
-    let first = (number - 1) * PAGE_SIZE;
-    let rows: Vec<_> = shown.iter().skip(first).take(PAGE_SIZE).map(|line| Row::of(line)).collect();
+    let turn = app.front.package_turns.take(grant.account()).await?;
+    let both = both(&app, &grant, named, (&label.to_string(), &row), &turn).await?;
+    let (earlier, problem) = (earlier.filter(|_| both.earlier.is_some()), both.problem.clone());
+    let listed = turn.run(move || Listed::of(&both.lines(), is_changes, number.as_deref())).await?;
+    drop(turn);
 
     let release = place::release(name, &deployment, label);
     let page = frame.path(&format!("{release}/contents"));
@@ -240,15 +311,15 @@ pub(super) async fn show(
             &[(name, place::app(name)), (&deployment, place::deployment(name, &deployment)), (&label.to_string(), release)],
         ),
         label: label.to_string(),
-        problem: both.problem,
-        total: total(&lines),
-        earlier: earlier.filter(|_| both.earlier.is_some()),
-        summary: summary(&lines),
+        problem,
+        total: listed.total,
+        earlier,
+        summary: listed.summary,
         ranges: [choice("All files", page.clone(), !is_changes), choice("Differences", format!("{page}?only=changes"), is_changes)],
-        shown: format!("{}–{} of {}", grouped(first + 1), grouped(first + rows.len()), grouped(shown.len())),
-        newer: (number > 1).then(|| format!("{page}{only}{}", number - 1)),
-        older: (number < pages).then(|| format!("{page}{only}{}", number + 1)),
-        rows,
+        shown: listed.shown,
+        newer: (listed.number > 1).then(|| format!("{page}{only}{}", listed.number - 1)),
+        older: (listed.number < listed.pages).then(|| format!("{page}{only}{}", listed.number + 1)),
+        rows: listed.rows,
         frame: &frame,
     })
 }
@@ -264,7 +335,61 @@ mod tests {
     use super::visible;
 
     #[test]
-    fn control_characters_of_paths_are_written_out() {
-        assert_eq!(visible("a\nb\u{1b}[0m/é.js"), "a\\nb\\u{1b}[0m/é.js");
+    fn what_cannot_be_seen_in_a_path_is_written_out() {
+        for (path, shown) in [
+            ("a\nb\u{1b}[0m/é.js", "a\\nb\\u{1b}[0m/é.js"),
+            ("アプリ/图片 1.png", "アプリ/图片 1.png"),
+            ("a\\u{200b}.js", "a\\\\u{200b}.js"),
+            ("a.js ", "a.js\\u{20}"),
+            (" a/ b  c /d", "\\u{20}a/\\u{20}b\\u{20}\\u{20}c\\u{20}/d"),
+            ("👩\u{200d}💻.png", "👩\\u{200d}💻.png"),
+        ] {
+            assert_eq!(visible(path), shown);
+        }
+        // Each looks like a.js, or like nothing.
+        for unseen in [
+            '\0',
+            '\u{7f}',
+            '\u{85}',
+            '\u{a0}',
+            '\u{ad}',
+            '\u{34f}',
+            '\u{61c}',
+            '\u{115f}',
+            '\u{17b4}',
+            '\u{180e}',
+            '\u{2003}',
+            '\u{200b}',
+            '\u{200c}',
+            '\u{200d}',
+            '\u{200e}',
+            '\u{200f}',
+            '\u{2028}',
+            '\u{202a}',
+            '\u{202d}',
+            '\u{202e}',
+            '\u{202f}',
+            '\u{2060}',
+            '\u{2066}',
+            '\u{2069}',
+            '\u{206f}',
+            '\u{2800}',
+            '\u{3000}',
+            '\u{3164}',
+            '\u{fe00}',
+            '\u{fe0f}',
+            '\u{feff}',
+            '\u{ffa0}',
+            '\u{fff9}',
+            '\u{1d173}',
+            '\u{e0001}',
+            '\u{e0061}',
+            '\u{e007f}',
+            '\u{e0100}',
+            '\u{e01ef}',
+        ] {
+            let code = u32::from(unseen);
+            assert_eq!(visible(&format!("a{unseen}.js")), format!("a\\u{{{code:x}}}.js"));
+        }
     }
 }

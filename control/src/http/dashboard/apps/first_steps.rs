@@ -55,7 +55,7 @@ impl FirstSteps {
         let version = rows.iter().find(|row| row.active > 0 && Label::try_from(row.place.as_str()).is_err()).map(|row| row.place.as_str());
         let has_started = !rows.is_empty() || first_checks::is_noted(tx, &key).await?;
         if !has_started {
-            app.front.awaited_checks.wait_for(&key, app.now());
+            app.front.awaited_checks.wait_for(grant.account(), &key, app.now());
         }
         let current = newest.map(|newest| label(newest.row.label)).transpose()?;
         let step = |is_done, done: String, waiting: &str| Step { is_done, text: if is_done { done } else { waiting.to_owned() } };

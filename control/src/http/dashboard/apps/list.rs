@@ -32,6 +32,8 @@ use crate::infra::dates::RelativeTime;
 
 /// The apps in the menu that switches between them.
 const SWITCHED: usize = 20;
+/// Those of them that the visitor has not accepted: anyone can share such apps.
+const SWITCHED_UNACCEPTED: usize = 5;
 
 /// A deployment in the list.
 struct Deployment {
@@ -135,9 +137,15 @@ struct ListPage<'p> {
 #[template(path = "dashboard/switch_app.html")]
 struct SwitchPage<'p> {
     frame: &'p Frame,
-    /// Pages and names.
-    apps: Vec<(String, String)>,
+    apps: Vec<Switch>,
     has_more: bool,
+}
+
+/// An app in the menu.
+struct Switch {
+    name: String,
+    page: String,
+    is_accepted: bool,
 }
 
 #[derive(Template)]
@@ -181,9 +189,11 @@ pub(super) async fn show(
 /// The apps that the header's menu shows; it fetches this page.
 pub(super) async fn show_switch(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     let apps = listing::names(&mut app.db.read().await?, &session).await?;
-    let has_more = apps.len() > SWITCHED;
-    let link = |NamedApp { name, .. }| (frame.path(&place::app(&name)), name);
-    let apps = apps.into_iter().take(SWITCHED).map(link).collect();
+    let count = apps.len();
+    let accepted = apps.iter().filter(|app| app.is_accepted).count();
+    let link = |NamedApp { name, is_accepted, .. }| Switch { page: frame.path(&place::app(&name)), name, is_accepted };
+    let apps: Vec<_> = apps.into_iter().take(SWITCHED.min(accepted + SWITCHED_UNACCEPTED)).map(link).collect();
+    let has_more = apps.len() < count;
     view::page(&SwitchPage { frame: &frame, apps, has_more })
 }
 

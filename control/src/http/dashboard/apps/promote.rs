@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
 use axum::response::Response;
 use shared::FieldErrors;
+use shared::ids::{DeploymentId, ReleaseId};
 use shared::keys::Label;
 
 use super::contents;
@@ -17,9 +19,9 @@ use super::release::Summary;
 use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::counting::counters;
-use crate::domain::error::{Error, Result};
+use crate::domain::error::{Error, Result, Thing};
 use crate::domain::releases::info::ReleaseInfoInput;
-use crate::domain::releases::promotion::{self, Promotion};
+use crate::domain::releases::promotion::{self, Pinned, Promotion};
 use crate::domain::releases::{current, service};
 use crate::http::AppState;
 use crate::http::dashboard::fields::Fields;
@@ -32,6 +34,7 @@ use crate::http::extract::{DeploymentPath, LabelPath, encode_segment};
 
 /// A deployment that the release can go to, and what is there now.
 struct Destination {
+    id: DeploymentId,
     name: String,
     current: Option<Summary>,
     active: String,
@@ -47,6 +50,8 @@ struct PromotePage<'p> {
     form: &'p Form,
     page: String,
     release: Summary,
+    /// The ID of the release.
+    release_id: ReleaseId,
     destinations: Vec<Destination>,
     chosen: String,
     /// What would change in the chosen destination.
@@ -83,6 +88,7 @@ async fn page(
             preview: format!("{address}/promote?destination={}#differences", encode_segment(&one.name)),
             active: view::grouped(totals.get(&one.id).map_or(0, |totals| totals.active)),
             name: one.name,
+            id: one.id,
         });
     }
     let only = destinations.first().filter(|_| destinations.len() == 1).map(|one| one.name.clone());
@@ -99,6 +105,7 @@ async fn page(
         form,
         page: address,
         release: Summary::of(frame, (name, deployment), &row)?,
+        release_id: row.id,
         chosen,
         contents,
         destinations,
@@ -136,16 +143,24 @@ pub(super) async fn submit(
 ) -> Result<Response> {
     let mut errors = FieldErrors::default();
     let rollout = errors.take("rollout", percent(sent.text("rollout")));
-    let to = sent.text("destination").to_owned();
+    // The ID of the deployment that the page showed, and its name there.
+    let (id, to) = sent.text("destination").split_once('/').unwrap_or_default();
+    let to = to.to_owned();
     if to.is_empty() {
         errors.add("destination", "is required");
     }
-    let promoted = if errors.is_empty() {
-        let overrides = ReleaseInfoInput { rollout, ..ReleaseInfoInput::default() };
-        let promotion = Promotion { from: deployment.clone(), to: to.clone(), label: Some(label), overrides };
-        promotion::promote(&app, &right, &promotion, once::read(&sent).as_ref()).await
-    } else {
-        Err(Error::from(errors))
+    let pinned = match (ReleaseId::try_from(sent.text("release")), DeploymentId::try_from(id)) {
+        (Ok(release), Ok(destination)) => Some(Pinned { release, destination }),
+        _ => None,
+    };
+    let promoted = match pinned {
+        Some(pinned) if errors.is_empty() => {
+            let overrides = ReleaseInfoInput { rollout, ..ReleaseInfoInput::default() };
+            let promotion = Promotion { from: deployment.clone(), to: to.clone(), label: Some(label), overrides, pinned: Some(pinned) };
+            promotion::promote(&app, &right, &promotion, once::read(&sent).as_ref()).await
+        }
+        None if errors.is_empty() => Err(Error::NotFound(Thing::Destination)),
+        _ => Err(Error::from(errors)),
     };
     match promoted {
         Ok(answer) => {
@@ -155,7 +170,13 @@ pub(super) async fn submit(
         Err(error) => {
             let mut form = form();
             form.keep(&sent);
-            let form = form.refuse(error)?;
+            let form = match error {
+                Error::NotFound(Thing::Destination | Thing::Release) => {
+                    let text = "A deployment was renamed, deleted or created since you opened this page. Check the destination, and promote again.";
+                    form.refuse_with_text(StatusCode::NOT_FOUND, text)
+                }
+                other => form.refuse(other)?,
+            };
             page(&app, &frame, (&grant, &metrics), (&deployment, label), &form, &to).await
         }
     }
