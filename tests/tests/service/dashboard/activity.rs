@@ -141,7 +141,7 @@ async fn a_filter_that_matches_little_searches_a_bounded_number_of_events() {
     }
     let page = reader.open(&address).await.shows("app.create</code>").html();
     assert!(!page.contains("Search older") && !page.contains("Searched"), "{page}");
-    // A full page is none that searched in vain.
+    // A full page has found enough.
     let page = reader.open(&format!("{PAGE}?action=release.upload")).await.shows("Older events").html();
     assert!(!page.contains("Search older") && page.matches("data-label=\"Action\"").count() == 50, "{page}");
     // Nothing older is of these days.
