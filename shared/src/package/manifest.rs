@@ -63,6 +63,14 @@ impl Manifest {
     }
 }
 
+/// Whether a file of this name in a package is one that the SDKs run: a JavaScript bundle (`*.bundle`, `*.jsbundle`, `*.hbc`) or `index.html`, in any
+/// folder (wire facts, part 5.1). An SDK can be told another name, so packages without one are only warned of.
+pub fn is_bundle(name: &str) -> bool {
+    let name = name.rsplit('/').next().unwrap_or_default();
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    name == "index.html" || ["bundle", "jsbundle", "hbc"].contains(&extension)
+}
+
 /// A file name as clients build it: `\` becomes `/`.
 pub fn normalize_name(name: &str) -> String {
     name.replace('\\', "/")

@@ -1,6 +1,5 @@
 //! `updraft release create`.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use shared::api::accounts::AccountAnswer;
 use shared::api::deployments::DeploymentAnswer;
 use shared::api::metrics::MetricsAnswer;
 use shared::api::releases::{NewRelease, Release, ReleaseAnswer};
+use shared::package::is_bundle;
 use shared::rollout::Percent;
 
 use super::options::{self, NotesOption};
@@ -216,11 +216,8 @@ fn say_next(context: &Context, target: &Target, release: &Release) {
 /// Warns of a package in which devices find nothing to run. It is only a warning: an SDK can be told another name.
 fn warn_without_bundle(path: &Path, package: &Package) {
     let is_single = package.kind == package::Kind::SingleFile;
-    let is_bundle = |file: &PackagedFile| {
-        let name = file.name.rsplit('/').next().unwrap_or_default();
-        let extension = Path::new(name).extension().and_then(OsStr::to_str).unwrap_or_default();
-        name == "index.html" || ["bundle", "jsbundle", "hbc"].contains(&extension) || (is_single && extension == "js")
-    };
+    // A single file can be called anything, but is JavaScript.
+    let is_bundle = |file: &PackagedFile| is_bundle(&file.name) || (is_single && file.name.ends_with(".js"));
     if !package.files.iter().any(is_bundle) {
         let verb = if is_single { "is" } else { "has" };
         Context::warn(&format!(

@@ -14,7 +14,7 @@ use shared::FieldErrors;
 use shared::archive::{self, ArchiveFault, Contents};
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::DeploymentId;
-use shared::package::Manifest;
+use shared::package::{Manifest, is_bundle};
 use shared::text::nfc;
 use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
@@ -79,6 +79,8 @@ pub struct Received {
     pub bundle: Bundle,
     /// Its metadata.
     pub info: ReleaseInfo,
+    /// The file's name, if the package must have something that SDKs run: a form shows no command line that somebody thought about.
+    pub checked_name: Option<String>,
 }
 
 /// Checks whether there is room for an upload, before its body is read. `length` is the body's length, if known. Errors: 404, 409, 413.
@@ -153,7 +155,7 @@ async fn store_and_commit(
     deployment: &str,
     received: Received,
 ) -> Result<Answer<ReleaseRow>> {
-    let Received { accepted, bundle: Bundle { file, size, sha256 }, info } = received;
+    let Received { accepted, bundle: Bundle { file, size, sha256 }, info, checked_name } = received;
     let parts = ("upload", grant.app(), nfc(deployment), info.parts(), &sha256);
     let attempt = Attempt::new(grant.account(), accepted.key.as_ref(), &parts)?;
     // The body may have taken a long time. A caller who lost the right to upload must not cost an inspection; the transaction below checks again.
@@ -167,6 +169,9 @@ async fn store_and_commit(
         app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), size).await?;
     }
     let (file, contents) = inspect(app, file, size, sha256.clone()).await?;
+    if let Some(name) = checked_name {
+        check_runs(&name, &contents)?;
+    }
     let (manifest_file, manifest) = match &contents.manifest {
         Some(manifest) => {
             let (file, sha256) = write_manifest(app.storage.temp_dir(), manifest).await?;
@@ -221,6 +226,18 @@ async fn store_and_commit(
         return ended;
     }
     Err(Error::unavailable("other uploads of the same bytes kept being refused"))
+}
+
+/// Checks that SDKs find something to run in a package. Errors: 400.
+fn check_runs(name: &str, contents: &Contents) -> Result<()> {
+    let runs = match &contents.manifest {
+        Some(manifest) => manifest.iter().any(|(name, _)| is_bundle(name)),
+        None if name.to_ascii_lowercase().ends_with(".zip") => return Err(Error::invalid("package", "is not a ZIP archive")),
+        None => is_bundle(name) || name.ends_with(".js"),
+    };
+    let text = "has no JavaScript bundle (*.bundle, *.jsbundle, *.hbc) and no index.html, so devices would find nothing to run. Choose the archive of \
+        the build folder, or release it anyway";
+    if runs { Ok(()) } else { Err(Error::invalid("package", text)) }
 }
 
 /// Inspects the file off the async threads, because inflating and hashing a large bundle takes seconds. At most as many files at once as there are

@@ -119,7 +119,7 @@ async fn receive(
         }
     }
     match (bundle, info) {
-        (Some(bundle), Some(Ok(info))) => Ok(Received { accepted, bundle, info }),
+        (Some(bundle), Some(Ok(info))) => Ok(Received { accepted, bundle, info, checked_name: None }),
         (bundle, info) => {
             let info_fault = match info {
                 None => Some(no_info()),

@@ -67,7 +67,7 @@ const MAX_HEAD: u64 = 512 << 10;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The fields between the ticket and the bundle.
-const FIELDS: &[&str] = &["once", "appVersion", "description", "rollout", "isMandatory", "isDisabled"];
+const FIELDS: &[&str] = &["once", "appVersion", "description", "rollout", "isMandatory", "isDisabled", "isUnchecked"];
 
 /// What an upload is for, and on whose behalf.
 #[derive(Serialize, Deserialize)]
@@ -301,7 +301,8 @@ async fn release(
     sent: &Fields,
 ) -> Result<String> {
     let info = info(sent)?;
-    if part.file_name().is_none_or(str::is_empty) {
+    let name = part.file_name().unwrap_or_default().to_owned();
+    if name.is_empty() {
         return Err(Error::invalid("package", "is required"));
     }
     // Without a key, sending the form twice would create two releases.
@@ -313,7 +314,7 @@ async fn release(
     }
     let limit = accepted.limit;
     let bundle = upload::receive(app, &accepted, part.map(|chunk| meter.take(chunk, limit))).await?;
-    let received = Received { accepted, bundle, info };
+    let received = Received { accepted, bundle, info, checked_name: (!sent.has("isUnchecked")).then_some(name) };
     let released = upload::release(Arc::clone(&app.context), grant.clone(), allowance, deployment.clone(), received);
     // All or nothing, even if the browser leaves now.
     let answer = app.work.run(released).await?;

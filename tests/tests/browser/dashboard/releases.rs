@@ -52,7 +52,7 @@ async fn journey(input_method: InputMethod) {
     app.register("ada").await;
     let folder = tempfile::TempDir::new().unwrap();
     let bundle = |name: &str| {
-        let path = folder.path().join(name);
+        let path = folder.path().join(format!("{name}.jsbundle"));
         fs::write(&path, name.repeat(10_000)).unwrap();
         path
     };
@@ -168,7 +168,7 @@ async fn a_refused_upload_keeps_the_form_and_says_why() {
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     let folder = tempfile::TempDir::new().unwrap();
-    let path = folder.path().join("bundle");
+    let path = folder.path().join("main.jsbundle");
     fs::write(&path, "PK\u{3}\u{4} not an archive").unwrap();
     let visit = Visit::start(&app, InputMethod::Mouse).await;
     visit.open(&format!("{STAGING}/upload")).await;

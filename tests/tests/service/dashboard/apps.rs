@@ -334,6 +334,10 @@ async fn what_a_device_gets_is_explained() {
     for considered in explained["considered"].as_array().unwrap() {
         stays_text(&page, considered["text"].as_str().unwrap());
     }
+    // The label is enough to say what the device runs.
+    reader.open(&format!("{check}?appVersion=1.0.0&label=v1&packageHash=&clientUniqueId=")).await.has_status(200).shows(">No update<");
+    let unknown = reader.open(&format!("{check}?appVersion=1.0.0&label=v9")).await;
+    unknown.has_status(404).shows("Production has no release of this label.");
     reader.open(&format!("{check}?appVersion=")).await.has_status(400);
     let refused = reader.open(&format!("{check}?appVersion=one")).await.has_status(400).html();
     assert!(refused.contains("value=\"one\""), "{refused}");

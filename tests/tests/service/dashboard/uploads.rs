@@ -3,7 +3,7 @@
 use reqwest::multipart::{Form, Part};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
-use tests::{Answer, Options, Reader, TestApp};
+use tests::{Answer, Bundle, Options, Reader, TestApp};
 
 const PAGE: &str = "/dashboard/apps/demo/deployments/Production/upload";
 const FROM_PAGE: [(&str, &str); 2] = [("ticket", ""), ("once", "")];
@@ -63,6 +63,43 @@ async fn a_release_is_uploaded_once_however_often_the_form_is_sent() {
     // The next form knows what is current and suggests its target version.
     let html = reader.open(PAGE).await.shows("v1 is current").html();
     assert!(html.contains("value=\"^1.0.0\""), "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_devices_cannot_run_is_released_only_unchecked() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    ada.create_app("demo").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let send = async |fields: Vec<(String, String)>, name: &str, bytes: Vec<u8>| {
+        let mut form = Form::new();
+        for (name, value) in with(fields, &[("appVersion", "1.0.0")]) {
+            form = form.text(name, value);
+        }
+        let form = form.part("package", Part::bytes(bytes).file_name(name.to_owned()));
+        let client = app.anonymous();
+        client.send(client.request(Method::POST, "/dashboard/uploads").header("accept", "application/json").multipart(form)).await
+    };
+    let readme = Bundle::of(&[("build/readme.md", b"read me")]).0;
+    for (name, bytes, said) in [
+        ("fake.zip", b"no archive".to_vec(), "is not a ZIP archive"),
+        ("picture.png", b"PNG".to_vec(), "has no JavaScript bundle"),
+        ("build.zip", readme.clone(), "has no JavaScript bundle"),
+    ] {
+        let refused = send(hidden(&mut reader).await, name, bytes).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{name}");
+        let text = refused.json()["fields"]["package"].to_string();
+        assert!(text.contains(said), "{name}: {text}");
+    }
+    assert_eq!(ada.get("/v1/apps/demo/deployments/Production/history").await.assert(200)["history"], json!([]));
+    let unchecked = with(hidden(&mut reader).await, &[("isUnchecked", "on")]);
+    assert_eq!(send(unchecked, "build.zip", readme).await.status, StatusCode::CREATED);
+    let bundle = Bundle::of(&[("build/index.android.bundle", b"run")]).0;
+    let partial = with(hidden(&mut reader).await, &[("rollout", "20")]);
+    assert_eq!(send(partial, "build.zip", bundle).await.status, StatusCode::CREATED);
+    // What has to be done first is said before a file is chosen.
+    reader.open(PAGE).await.shows("The rollout of v2 is unfinished: it goes to 20% of devices.").shows("/releases/v2/edit");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,16 +1,22 @@
 //! "What does a device get?": the answer to an update check, why, and what became of each release. The same code decides as for devices.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
 use axum::response::Response;
 use shared::explanation::{ConsideredRelease, Explanation};
+use shared::hash::PackageHash;
+use shared::keys::Label;
 use shared::select::Outcome;
 use shared::wire::check::parse_query_without_key;
 
 use super::place::{self, Link, Section};
 use crate::domain::access::grant::ReadApp;
 use crate::domain::access::{AppGrant, DashboardSession};
-use crate::domain::error::{Error, Result};
+use crate::domain::error::{Error, Result, Thing};
+use crate::domain::releases::service;
 use crate::domain::snapshot::of_deployment;
 use crate::http::AppState;
 use crate::http::dashboard::form::{Field, Form};
@@ -50,9 +56,43 @@ fn form(query: &str) -> Form {
             .hint("Its label, such as v3. Leave it empty for a fresh install.")
             .optional()
             .value(value(label)),
-        Field::text(hash, "Package hash").hint("That of the installed release, from the SDK's log.").optional().value(value(hash)),
+        Field::text(hash, "Package hash")
+            .hint("That of the installed release, from the SDK's log. Without it, it is that of the label.")
+            .optional()
+            .value(value(hash)),
         Field::text(client, "Device ID").hint("Decides whether a staged rollout includes the device.").optional().value(value(client)),
     ])
+}
+
+/// There is no release of the label.
+struct NoSuchRelease;
+
+/// The hash of the release whose label the query gives without a hash. Devices are told apart by the hash: with the label alone, the answer would be that
+/// for the app's own bundle.
+async fn known_release(
+    app: &AppState,
+    grant: &AppGrant<ReadApp>,
+    deployment: &str,
+    query: &str,
+) -> Result<Option<Result<PackageHash, NoSuchRelease>>> {
+    let sent: BTreeMap<_, _> = form_urlencoded::parse(query.as_bytes()).collect();
+    let value = |name: &str| sent.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
+    let [_, label, hash, _] = PARAMETERS;
+    let Some(label) = value(label).and_then(|label| Label::try_from(label).ok()).filter(|_| value(hash).is_none()) else { return Ok(None) };
+    let mut tx = app.db.read().await?;
+    match service::find(&mut tx, grant, deployment, label).await {
+        Ok(release) => Ok(Some(Ok(release.row.package_hash))),
+        Err(Error::NotFound(Thing::Release)) => Ok(Some(Err(NoSuchRelease))),
+        Err(error) => Err(error),
+    }
+}
+
+/// The query with this package hash instead of an empty one.
+fn with_hash(query: &str, hash: &PackageHash) -> String {
+    let [.., name, _] = PARAMETERS;
+    let mut with = form_urlencoded::Serializer::new(String::new());
+    with.extend_pairs(form_urlencoded::parse(query.as_bytes()).filter(|(sent, _)| sent != name));
+    with.append_pair(name, &hash.to_string()).finish()
 }
 
 pub(super) async fn show(
@@ -63,8 +103,12 @@ pub(super) async fn show(
     DeploymentPath(deployment): DeploymentPath,
     RawQuery(query): RawQuery,
 ) -> Result<Response> {
-    let query = query.unwrap_or_default();
+    let mut query = query.unwrap_or_default();
     let mut form = form(&query);
+    let known = known_release(&app, &grant, &deployment, &query).await?;
+    if let Some(Ok(hash)) = &known {
+        query = with_hash(&query, hash);
+    }
     let (key, snapshot) = of_deployment(&app, &app.snapshots, &grant, &deployment).await?;
     let request_with = if query.is_empty() { None } else { Some(parse_query_without_key(&query)) };
     let mut answer = None;
@@ -80,6 +124,11 @@ pub(super) async fn show(
             answer = Some(Answer { gets, why: text, bucket, considered });
         }
         Some(Err(errors)) => form = form.refuse(Error::from(errors))?,
+    }
+    if let Some(Err(NoSuchRelease)) = known {
+        let text = format!("{deployment} has no release of this label. For one that was cleared, give the package hash as well.");
+        form = form.refuse_one("label", StatusCode::NOT_FOUND, "no such release", text);
+        answer = None;
     }
     let name = grant.called();
     let page = place::deployment(name, &deployment);

@@ -44,6 +44,8 @@ struct UploadPage<'p> {
     ticket: String,
     once: String,
     current: Option<Summary>,
+    /// Whether the current release's rollout has to be finished first.
+    is_unfinished: bool,
     active: String,
     reported: Vec<Reported>,
     largest: i64,
@@ -121,6 +123,7 @@ pub(super) async fn show(
             .collect(),
         largest,
         largest_text: view::bytes(largest),
+        is_unfinished: current.as_ref().is_some_and(|current| !current.is_disabled && current.rollout < 100),
         current,
         frame: &frame,
         to,
