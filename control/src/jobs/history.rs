@@ -7,12 +7,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use shared::ids::DeploymentId;
 use shared::time::{UnixMillis, UtcDay};
 
 use super::runner::{Job, Pause};
 use crate::domain::context::Context;
-use crate::domain::counting::history::labels::{Counter, Labels};
+use crate::domain::counting::history::labels::{Binaries, Counter, Labels};
 use crate::domain::counting::history::repo::{self, OpenDay, Series};
 use crate::domain::counting::versions;
 use crate::domain::error::{Error, Result, chain};
@@ -92,7 +93,8 @@ async fn update(db: &Db, series: &Series, now: UnixMillis) -> sqlx::Result<()> {
     if let Some(stored) = stored
         && stored.day >= now.utc_day()
         && are_current(&counters, stored.day, newest_change(stored.day, now))
-        && text(stored.day, &counters)? == stored.labels
+        && stored.labels == labels(stored.day, &counters)?
+        && stored.binaries == Some(binaries(stored.day, &counters)?)
     {
         return Ok(());
     }
@@ -115,13 +117,17 @@ async fn write(db: &Db, deployment: &DeploymentId, now: UnixMillis) -> sqlx::Res
     }
     let newest = newest_change(day, now);
     if is_new || !are_current(&counters, day, newest) {
-        counters = repo::open(&mut tx, &series, counters.iter().map(|counter| counter.label), day, newest).await?;
+        let places = counters.into_iter().map(|counter| counter.place).collect();
+        counters = repo::open(&mut tx, &series, places, day, newest).await?;
     }
     if let Some(closed) = stored.as_ref().filter(|_| is_new) {
-        repo::close(&mut tx, &series, closed.day, &text(closed.day, &counters)?).await?;
+        // A day without binary versions was opened by an earlier release, which did not tell their counters.
+        let binaries = closed.binaries.as_ref().map(|_| binaries(closed.day, &counters)).transpose()?;
+        repo::close(&mut tx, &series, closed.day, &labels(closed.day, &counters)?, binaries.as_deref()).await?;
     }
     let first_day = stored.map_or(day, |stored| stored.first_day);
-    repo::save(&mut tx, &series, &OpenDay { day, first_day, labels: text(day, &counters)? }).await?;
+    let (labels, binaries) = (labels(day, &counters)?, Some(binaries(day, &counters)?));
+    repo::save(&mut tx, &series, &OpenDay { day, first_day, labels, binaries }).await?;
     tx.commit().await
 }
 
@@ -137,16 +143,28 @@ fn are_current(counters: &[Counter], day: UtcDay, newest: UtcDay) -> bool {
 }
 
 /// Logs a warning if a day is closed with lower counts than at its end: a counter did not have the day as its open day, and has changed since. This needs
-/// a label's very first report, from a clock that is behind, at the moment when another replica opens the day.
+/// the very first report of a label or binary version, from a clock that is behind, at the moment when another replica opens the day.
 fn warn_of_late_counters(series: &Series, closed: UtcDay, counters: &[Counter]) {
     for counter in counters.iter().filter(|counter| counter.open_day < closed && closed < counter.day) {
-        let (deployment, label) = (series.deployment.as_str(), counter.label.to_string());
-        tracing::warn!(deployment.id = deployment, label, "a day of the history is closed with an earlier day's counts of a release");
+        let (deployment, place) = (series.deployment.as_str(), counter.place.as_str());
+        tracing::warn!(
+            deployment.id = deployment,
+            place,
+            "a day of the history is closed with an earlier day's counts of a release or binary version"
+        );
     }
 }
 
-fn text(day: UtcDay, counters: &[Counter]) -> sqlx::Result<String> {
-    serde_json::to_string(&Labels::at(day, counters)).map_err(|error| sqlx::Error::Encode(Box::new(error)))
+fn labels(day: UtcDay, counters: &[Counter]) -> sqlx::Result<String> {
+    text(&Labels::at(day, counters))
+}
+
+fn binaries(day: UtcDay, counters: &[Counter]) -> sqlx::Result<String> {
+    text(&Binaries::at(day, counters))
+}
+
+fn text(part: &impl Serialize) -> sqlx::Result<String> {
+    serde_json::to_string(part).map_err(|error| sqlx::Error::Encode(Box::new(error)))
 }
 
 /// Deletes closed days that are no longer needed, each batch in its own transaction. Keeps the days that are shown and the one before, to which the
