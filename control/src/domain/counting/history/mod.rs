@@ -17,7 +17,7 @@
 //! 90,000 rows and a thousand upserts an hour.
 //!
 //! **Binary versions** are a text of their own in the row: the 50 with the most active devices, and the sum of the others. Devices send what they like as
-//! their version, so without a limit strangers could make the rows of a year large. A version that loses its counter ([`super::versions`]) before its day is closed
+//! their version, so without a limit unauthenticated requests could make the rows of a year large. A version that loses its counter ([`super::versions`]) before its day is closed
 //! is missing in that day; the job closes days before it compares versions.
 //!
 //! `days` reads the days for the API, and `summary` a range for charts; `labels` has the rules without a database; [`crate::jobs::history`] writes the days. Start reading at
