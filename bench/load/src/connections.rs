@@ -98,11 +98,14 @@ async fn send_on_one<'q>(
     Ok(tally)
 }
 
-/// The body of a response, once it is complete. A response without a length or with a status other than 200 and 201 is an error.
+/// The body of a response, once it is complete. A response without a length or with a status other than 200, 201 and 204 is an error.
 fn body(answer: &[u8]) -> Result<Option<&[u8]>, Failure> {
     let Some(end) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
     let (head, rest) = answer.split_at(end);
     let body = rest.get(4..).unwrap_or_default();
+    if head.starts_with(b"HTTP/1.1 204") {
+        return Ok(Some(body));
+    }
     if !head.starts_with(b"HTTP/1.1 200") && !head.starts_with(b"HTTP/1.1 201") {
         return Err(format!("answered with {}\n{}", String::from_utf8_lossy(head), String::from_utf8_lossy(body)).into());
     }

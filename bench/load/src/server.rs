@@ -128,12 +128,15 @@ pub(crate) fn one_core() -> Option<usize> {
     (cores > 1 && paths::on_path("taskset").is_some()).then_some(1)
 }
 
-/// The path of `updraft-control`: from `UPDRAFT_CONTROL`, else next to this program.
+/// The path of `updraft-control`: from `UPDRAFT_CONTROL`, else next to this program, or to the folder of this test.
 fn control() -> Result<PathBuf, Failure> {
     let given = std::env::var_os("UPDRAFT_CONTROL").map(PathBuf::from);
-    let found = match given {
-        Some(given) => given,
-        None => std::env::current_exe()?.with_file_name("updraft-control"),
+    let found = if let Some(given) = given {
+        given
+    } else {
+        let own = std::env::current_exe()?;
+        let folder = own.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
+        folder.ok_or("this program is in no folder")?.join("updraft-control")
     };
     if found.is_file() { Ok(found) } else { Err(format!("{} is missing: build it first", found.display()).into()) }
 }

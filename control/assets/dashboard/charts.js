@@ -27,10 +27,10 @@
     return { names, times, curves };
   };
 
-  // Each curve on top of those before it.
+  // Each curve on top of those before it. A day without numbers is a gap.
   const stack = (curves) => {
     const sums = curves[0].map(() => 0);
-    return curves.map((curve) => curve.map((number, place) => (sums[place] += number ?? 0)));
+    return curves.map((curve) => curve.map((number, place) => (number === null ? null : (sums[place] += number))));
   };
 
   const draw = (place) => {

@@ -7,12 +7,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use shared::ids::DeploymentId;
 use shared::time::{UnixMillis, UtcDay};
 
 use super::runner::{Job, Pause};
 use crate::domain::context::Context;
-use crate::domain::counting::history::labels::{Counter, Labels};
+use crate::domain::counting::history::labels::{Binaries, Counter, Labels};
 use crate::domain::counting::history::repo::{self, OpenDay, Series, StoredValues};
 use crate::domain::counting::versions;
 use crate::domain::error::{Error, Result, chain};
@@ -115,10 +116,14 @@ async fn write(db: &Db, deployment: &DeploymentId, now: UnixMillis) -> sqlx::Res
     }
     let newest = newest_change(day, now);
     if is_new || !are_current(&counters, day, newest) {
-        counters = repo::open(&mut tx, &series, counters.iter().map(|counter| counter.label), day, newest).await?;
+        let places = counters.into_iter().map(|counter| counter.place).collect();
+        counters = repo::open(&mut tx, &series, places, day, newest).await?;
     }
     if let Some(closed) = stored.as_ref().filter(|_| is_new) {
-        repo::close(&mut tx, &series, closed.day, &values(closed.day, &counters)?).await?;
+        // A day without binary versions was opened by an earlier release, which did not tell their counters.
+        let of_day = values(closed.day, &counters)?;
+        let binaries = of_day.binaries.filter(|_| closed.values.binaries.is_some());
+        repo::close(&mut tx, &series, closed.day, &StoredValues { binaries, ..of_day }).await?;
     }
     let first_day = stored.map_or(day, |stored| stored.first_day);
     repo::save(&mut tx, &series, &OpenDay { day, first_day, values: values(day, &counters)? }).await?;
@@ -137,18 +142,26 @@ fn are_current(counters: &[Counter], day: UtcDay, newest: UtcDay) -> bool {
 }
 
 /// Logs a warning if a day is closed with lower counts than at its end: a counter did not have the day as its open day, and has changed since. This needs
-/// a label's very first report, from a clock that is behind, at the moment when another replica opens the day.
+/// the very first report of a label or binary version, from a clock that is behind, at the moment when another replica opens the day.
 fn warn_of_late_counters(series: &Series, closed: UtcDay, counters: &[Counter]) {
     for counter in counters.iter().filter(|counter| counter.open_day < closed && closed < counter.day) {
-        let (deployment, label) = (series.deployment.as_str(), counter.label.to_string());
-        tracing::warn!(deployment.id = deployment, label, "a day of the history is closed with an earlier day's counts of a release");
+        let (deployment, place) = (series.deployment.as_str(), counter.place.as_str());
+        tracing::warn!(
+            deployment.id = deployment,
+            place,
+            "a day of the history is closed with an earlier day's counts of a release or binary version"
+        );
     }
 }
 
 fn values(day: UtcDay, counters: &[Counter]) -> sqlx::Result<StoredValues> {
     let labels = Labels::at(day, counters);
     let active = Some(labels.0.values().map(|values| values.active).sum());
-    Ok(StoredValues { labels: serde_json::to_string(&labels).map_err(|error| sqlx::Error::Encode(Box::new(error)))?, active })
+    Ok(StoredValues { labels: text(&labels)?, active, binaries: Some(text(&Binaries::at(day, counters))?) })
+}
+
+fn text(part: &impl Serialize) -> sqlx::Result<String> {
+    serde_json::to_string(part).map_err(|error| sqlx::Error::Encode(Box::new(error)))
 }
 
 /// Deletes closed days that are no longer needed, each batch in its own transaction. Keeps the days that are shown and the one before, to which the

@@ -57,15 +57,19 @@ async fn reports_appear_in_charts_and_tables_without_a_reload() {
     visit.press("Pause updates").await;
     visit.until("document.querySelector('[data-pauses]').getAttribute('aria-pressed') === 'true'").await;
 
+    let binary = json!({ "deployment_key": production, "app_version": "1.0.0", "client_unique_id": "tablet" });
+    app.anonymous().post("/v1/public/svc/report_status/deploy", binary).await.assert(200);
     assert_eq!(jobs::history_round(&app.state()).await, 0);
     visit.open(PAGE).await;
     visit.is_at("Metrics of Production").await;
     visit.until("document.querySelector('#adoption-table td').dataset.number === '1'").await;
     is_painted(&visit, "[data-of=adoption-table]", 1).await;
+    visit.until("document.querySelector('#binaries-table td').dataset.number === '1'").await;
+    is_painted(&visit, "[data-of=binaries-table]", 1).await;
 
     visit.open("/dashboard/apps/demo/deployments/Production/releases/v1").await;
     visit.is_at("v1").await;
-    visit.sees("100% of the deployment's devices").await;
+    visit.sees("50% of the deployment's devices").await;
     // Installed devices, drawn over the active and the downloaded ones, which are as many.
     is_painted(&visit, "[data-of=first-days-table]", 3).await;
     assert_eq!(visit.complaints().await, Vec::<String>::new());

@@ -7,6 +7,7 @@ mod app_settings;
 mod apps;
 mod authorized_devices;
 mod base_address;
+mod binary_versions;
 mod contents;
 mod cookie_and_bearer;
 mod cookies;

@@ -1,10 +1,16 @@
 //! The contents of a day's row, and how they are derived from the counters.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use shared::keys::Label;
 use shared::time::UtcDay;
+
+use crate::domain::counting::rules::OTHER;
+
+/// How many binary versions a day names: versions are what devices say they are, and a day stays for a year.
+const MAX_BINARIES: usize = 50;
 
 /// The counts of one label.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,11 +43,17 @@ impl From<Values> for [i64; 4] {
 #[serde(transparent)]
 pub struct Labels(pub BTreeMap<Label, Values>);
 
-/// A label's counter, with the values it keeps for the history.
+/// One day's active devices by binary version: `{"1.2.0":5}`. Devices with versions that are not named are under `other`. A version without devices is
+/// missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Binaries(pub BTreeMap<String, i64>);
+
+/// A counter, with the values it keeps for the history.
 #[derive(Clone, Debug)]
 pub struct Counter {
-    /// The label.
-    pub label: Label,
+    /// A label, a binary version or `other`.
+    pub place: String,
     /// Its current values.
     pub now: Values,
     /// The day of its first change; before that it did not exist.
@@ -55,6 +67,11 @@ pub struct Counter {
 }
 
 impl Counter {
+    /// The label; none for a binary version.
+    fn label(&self) -> Option<Label> {
+        Label::try_from(self.place.as_str()).ok()
+    }
+
     /// Its values at the end of a day, which must be its open day; none when it did not exist yet.
     fn at(&self, day: UtcDay) -> Option<Values> {
         if day < self.first_day {
@@ -70,6 +87,20 @@ impl Counter {
 impl Labels {
     /// The values of the counters at the end of a day that was open until now.
     pub fn at(day: UtcDay, counters: &[Counter]) -> Self {
-        Self(counters.iter().filter_map(|counter| Some((counter.label, counter.at(day)?))).collect())
+        Self(counters.iter().filter_map(|counter| Some((counter.label()?, counter.at(day)?))).collect())
+    }
+}
+
+impl Binaries {
+    /// The active devices of the binary versions' counters at the end of a day that was open until now.
+    pub fn at(day: UtcDay, counters: &[Counter]) -> Self {
+        let binaries = counters.iter().filter(|counter| counter.label().is_none());
+        let active = binaries.filter_map(|counter| Some((counter.place.as_str(), counter.at(day)?.active)));
+        let (mut named, other): (Vec<_>, Vec<_>) = active.filter(|(_, active)| *active > 0).partition(|(place, _)| *place != OTHER);
+        named.sort_unstable_by_key(|(version, active)| (Reverse(*active), *version));
+        let unnamed = named.split_off(MAX_BINARIES.min(named.len()));
+        let others: i64 = unnamed.iter().chain(&other).map(|(_, active)| active).sum();
+        let others = (others > 0).then_some((OTHER, others));
+        Self(named.into_iter().chain(others).map(|(version, active)| (version.to_owned(), active)).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! Daily history: the counts of each release label at the end of each UTC day.
+//! Daily history: the counts of each release label, and the active devices of each binary version, at the end of each UTC day.
 //!
 //! A job writes one row per deployment and day. It updates the current day's row until the day is over, then closes it and opens the next day. It may run
 //! late, after more reports have arrived, so counters keep their values at the end of the open day. No more is needed, because one transaction closes a day
@@ -15,6 +15,10 @@
 //! **A day is one row** with all labels' values as JSON, not one row per label. 1,000 labels are then one row of about 30 KiB, written at most hourly and
 //! only if it differs. A range of 90 days is read as 90 whole rows, which is how days are always read. With one row per label, such a deployment would need
 //! 90,000 rows and a thousand upserts an hour.
+//!
+//! **Binary versions** are a text of their own in the row: the 50 with the most active devices, and the sum of the others. Devices send what they like as
+//! their version, so without a limit unauthenticated requests could make the rows of a year large. A version that loses its counter ([`super::versions`]) before its day is closed
+//! is missing in that day; the job closes days before it compares versions.
 //!
 //! `days` reads the days for the API, and `summary` a range for charts; `labels` has the rules without a database; [`crate::jobs::history`] writes the days. Start reading at
 //! [`crate::jobs::history::round`].

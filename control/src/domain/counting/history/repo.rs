@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use serde::de::DeserializeOwned;
 use shared::ids::DeploymentId;
-use shared::keys::Label;
 use shared::time::UtcDay;
 
-use super::labels::{Counter, Labels, Values};
+use super::labels::{Binaries, Counter, Labels, Values};
 use crate::domain::counting::repo::CHUNK;
 use crate::domain::deployments;
 use crate::infra::db::{ReadTx, WriteTx};
@@ -18,15 +18,17 @@ const HAS_RELEASES: &str = "SELECT 1 FROM releases WHERE deployment_id = $1 LIMI
 const COUNTERS: &str = "SELECT place, active, downloaded, installed, failed, first_day, day, open_day, \
     before_active, before_downloaded, before_installed, before_failed FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
 const NEWEST: &str =
-    "SELECT day, first_day, labels, active FROM metric_days WHERE deployment_id = $1 AND epoch = $2 ORDER BY day DESC LIMIT 1";
+    "SELECT day, first_day, labels, active, binaries FROM metric_days WHERE deployment_id = $1 AND epoch = $2 ORDER BY day DESC LIMIT 1";
 const NEWEST_CLOSED: &str = "SELECT day FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND is_closed ORDER BY day DESC LIMIT 1";
-const CLOSE: &str = "UPDATE metric_days SET labels = $4, active = $5, is_closed = TRUE WHERE deployment_id = $1 AND epoch = $2 AND day = $3 AND NOT is_closed";
-const SAVE: &str = "INSERT INTO metric_days (deployment_id, epoch, day, first_day, labels, active, is_closed) VALUES ($1, $2, $3, $4, $5, $6, FALSE) \
-    ON CONFLICT (deployment_id, epoch, day) DO UPDATE SET labels = excluded.labels, active = excluded.active WHERE NOT metric_days.is_closed";
+const CLOSE: &str = "UPDATE metric_days SET labels = $4, active = $5, binaries = $6, is_closed = TRUE \
+    WHERE deployment_id = $1 AND epoch = $2 AND day = $3 AND NOT is_closed";
+const SAVE: &str = "INSERT INTO metric_days (deployment_id, epoch, day, first_day, labels, active, binaries, is_closed) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, FALSE) ON CONFLICT (deployment_id, epoch, day) DO UPDATE SET labels = excluded.labels, \
+    active = excluded.active, binaries = excluded.binaries WHERE NOT metric_days.is_closed";
 const LIST: &str =
     "SELECT day, labels FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day >= $3 AND day <= $4 ORDER BY day LIMIT $5";
 // Counted back from the last day, so that it is always one of them.
-const SAMPLED: &str = "SELECT day, labels FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day >= $3 AND day <= $4 \
+const SAMPLED: &str = "SELECT day, labels, binaries FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day >= $3 AND day <= $4 \
     AND (day - $4) % $5 = 0 ORDER BY day";
 // SQLite keeps the order of a CROSS JOIN: a range of the index for each deployment.
 const SINCE: &str = "SELECT m.deployment_id, m.day, m.active FROM deployments d CROSS JOIN metric_days m \
@@ -101,6 +103,19 @@ pub struct StoredValues {
     pub labels: String,
     /// The active devices of all labels; none if an earlier release stored the day.
     pub active: Option<i64>,
+    /// By binary version, as JSON; none if they were not stored.
+    pub binaries: Option<String>,
+}
+
+/// A stored day.
+#[derive(Clone, Debug)]
+pub struct StoredDay {
+    /// The day.
+    pub day: UtcDay,
+    /// The counts of its labels.
+    pub labels: Labels,
+    /// The active devices of its binary versions; none if they were not stored.
+    pub binaries: Option<Binaries>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -120,10 +135,9 @@ struct CounterRow {
 }
 
 impl CounterRow {
-    /// None for a binary version's counter.
-    fn read(self) -> Option<Counter> {
-        Some(Counter {
-            label: Label::try_from(self.place.as_str()).ok()?,
+    fn read(self) -> Counter {
+        Counter {
+            place: self.place,
             now: Values { active: self.active, downloaded: self.downloaded, installed: self.installed, failed: self.failed },
             first_day: self.first_day,
             day: self.day,
@@ -134,7 +148,7 @@ impl CounterRow {
                 installed: self.before_installed,
                 failed: self.before_failed,
             },
-        })
+        }
     }
 }
 
@@ -155,10 +169,10 @@ pub async fn has_releases(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::R
     Ok(found.is_some())
 }
 
-/// The counters of the series' labels, unordered.
+/// The counters of the series, unordered.
 pub async fn counters(tx: &mut ReadTx, series: &Series) -> sqlx::Result<Vec<Counter>> {
     let rows: Vec<CounterRow> = on!(tx, |conn| sqlx::query_as(COUNTERS).bind(&series.deployment).bind(series.epoch).fetch_all(conn).await)?;
-    Ok(rows.into_iter().filter_map(CounterRow::read).collect())
+    Ok(rows.into_iter().map(CounterRow::read).collect())
 }
 
 /// Tells these counters which day is open, and returns their current values. The rows stay locked until the transaction ends. A last change with a later date
@@ -166,14 +180,7 @@ pub async fn counters(tx: &mut ReadTx, series: &Series) -> sqlx::Result<Vec<Coun
 /// change dated after `newest`, the latest possible day, is re-dated: any other later change has already saved the values at this day's end.
 ///
 /// This is an upsert although the rows exist, because an upsert locks them in key order, as batches of reports do.
-pub async fn open(
-    tx: &mut WriteTx,
-    series: &Series,
-    labels: impl Iterator<Item = Label>,
-    day: UtcDay,
-    newest: UtcDay,
-) -> sqlx::Result<Vec<Counter>> {
-    let mut places: Vec<String> = labels.map(String::from).collect();
+pub async fn open(tx: &mut WriteTx, series: &Series, mut places: Vec<String>, day: UtcDay, newest: UtcDay) -> sqlx::Result<Vec<Counter>> {
     places.sort_unstable();
     let mut counters = Vec::with_capacity(places.len());
     for chunk in places.chunks(CHUNK) {
@@ -185,7 +192,7 @@ pub async fn open(
             }
             query.fetch_all(conn).await
         })?;
-        counters.extend(rows.into_iter().filter_map(CounterRow::read));
+        counters.extend(rows.into_iter().map(CounterRow::read));
     }
     Ok(counters)
 }
@@ -208,6 +215,7 @@ pub async fn close(tx: &mut WriteTx, series: &Series, day: UtcDay, values: &Stor
         .bind(day)
         .bind(values.labels.as_str())
         .bind(values.active)
+        .bind(values.binaries.as_deref())
         .execute(conn)
         .await)
 }
@@ -221,6 +229,7 @@ pub async fn save(tx: &mut WriteTx, series: &Series, open: &OpenDay) -> sqlx::Re
         .bind(open.first_day)
         .bind(open.values.labels.as_str())
         .bind(open.values.active)
+        .bind(open.values.binaries.as_deref())
         .execute(conn)
         .await)
 }
@@ -235,12 +244,12 @@ pub async fn list(tx: &mut ReadTx, series: &Series, from: UtcDay, to: UtcDay, li
         .bind(limit)
         .fetch_all(conn)
         .await)?;
-    parsed(rows)
+    rows.into_iter().map(|(day, labels)| Ok((day, parse(&labels)?))).collect()
 }
 
 /// Every `step`-th day of the series in a range, both ends included, ascending; the last day is one of them. A row that cannot be parsed is an error.
-pub async fn sampled(tx: &mut ReadTx, series: &Series, from: UtcDay, to: UtcDay, step: i64) -> sqlx::Result<Vec<(UtcDay, Labels)>> {
-    let rows: Vec<(UtcDay, String)> = on!(tx, |conn| sqlx::query_as(SAMPLED)
+pub async fn sampled(tx: &mut ReadTx, series: &Series, from: UtcDay, to: UtcDay, step: i64) -> sqlx::Result<Vec<StoredDay>> {
+    let rows: Vec<(UtcDay, String, Option<String>)> = on!(tx, |conn| sqlx::query_as(SAMPLED)
         .bind(&series.deployment)
         .bind(series.epoch)
         .bind(from)
@@ -248,15 +257,14 @@ pub async fn sampled(tx: &mut ReadTx, series: &Series, from: UtcDay, to: UtcDay,
         .bind(step)
         .fetch_all(conn)
         .await)?;
-    parsed(rows)
+    let stored = |(day, labels, binaries): (UtcDay, String, Option<String>)| {
+        Ok(StoredDay { day, labels: parse(&labels)?, binaries: binaries.as_deref().map(parse).transpose()? })
+    };
+    rows.into_iter().map(stored).collect()
 }
 
-fn parsed(rows: Vec<(UtcDay, String)>) -> sqlx::Result<Vec<(UtcDay, Labels)>> {
-    rows.into_iter().map(|(day, labels)| Ok((day, parse(&labels)?))).collect()
-}
-
-fn parse(labels: &str) -> sqlx::Result<Labels> {
-    serde_json::from_str(labels).map_err(|error| sqlx::Error::Decode(Box::new(error)))
+fn parse<T: DeserializeOwned>(text: &str) -> sqlx::Result<T> {
+    serde_json::from_str(text).map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }
 
 /// The active devices of all releases at the end of each day since `from`, by deployment; without days that an earlier release stored.

@@ -1,4 +1,4 @@
-//! A deployment's metrics: adoption, downloads, installs and failures by day, and what changes now.
+//! A deployment's metrics: adoption, downloads, installs, failures and binary versions by day, and what changes now.
 //!
 //! Every chart is drawn from a table on the page (`charts.js`). The part for the last hour is also a page of its own, which replaces it every few seconds.
 
@@ -17,7 +17,7 @@ use crate::domain::access::grant::ReadMetrics;
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::counting::counters::{self, repo::CounterRow};
 use crate::domain::counting::history::days::DayRange;
-use crate::domain::counting::history::summary::{self, Summary};
+use crate::domain::counting::history::summary::{self, Summary, SummaryDay};
 use crate::domain::counting::recent::{self, Recent};
 use crate::domain::error::Result;
 use crate::http::AppState;
@@ -109,6 +109,8 @@ struct Metrics<'p> {
     curves: Vec<String>,
     adoption: Vec<Row>,
     added: Vec<Row>,
+    versions: Vec<String>,
+    binaries: Vec<Row>,
     csv: String,
 }
 
@@ -177,6 +179,8 @@ pub(super) async fn show(
             .iter()
             .map(|day| row(day.date, (0..3).map(|index| day.added.and_then(|added| added.get(index).copied()).map(Number::of)).collect()))
             .collect(),
+        versions: versions(&found),
+        binaries: binaries(&found),
         csv: frame.path(&format!("{page}/days.csv?from={}&to={}", found.from, found.to)),
     })
 }
@@ -190,6 +194,22 @@ pub(super) fn adoption(found: &Summary) -> Vec<Row> {
 pub(super) fn curves(found: &Summary) -> Vec<String> {
     let others = found.has_others.then(|| "Other releases".to_owned());
     found.releases.iter().map(Label::to_string).chain(others).collect()
+}
+
+/// The devices of each day that run the bundle of the app store build.
+fn binaries(found: &Summary) -> Vec<Row> {
+    let count = versions(found).len();
+    let numbers = |day: &SummaryDay| match &day.binaries {
+        Some(active) => active.iter().map(|number| Some(Number::of(*number))).collect(),
+        None => (0..count).map(|_| None).collect(),
+    };
+    found.days.iter().map(|day| row(day.date, numbers(day))).collect()
+}
+
+/// The binary versions in it.
+fn versions(found: &Summary) -> Vec<String> {
+    let others = found.has_other_binaries.then(|| "Other versions".to_owned());
+    found.binaries.iter().cloned().chain(others).collect()
 }
 
 fn row(date: UtcDay, numbers: Vec<Option<Number>>) -> Row {
@@ -273,13 +293,21 @@ pub(super) async fn csv(
     let found = summary::read(&app, &grant, &deployment, &asked).await?;
     let mut text = String::from("date");
     text.extend(curves(&found).iter().map(|name| format!(",active {name}")));
-    text.push_str(",downloaded,installed,failed\r\n");
+    text.push_str(",downloaded,installed,failed");
+    let versions = versions(&found);
+    // Devices send any text as their version.
+    text.extend(versions.iter().map(|version| format!(",\"binary {}\"", version.replace('"', "\"\""))));
+    text.push_str("\r\n");
     for day in &found.days {
         text.push_str(&day.date.to_string());
         text.extend(day.active.iter().map(|number| format!(",{number}")));
         match day.added {
             Some(added) => text.extend(added.iter().map(|number| format!(",{number}"))),
             None => text.push_str(",,,"),
+        }
+        match &day.binaries {
+            Some(active) => text.extend(active.iter().map(|number| format!(",{number}"))),
+            None => text.extend(versions.iter().map(|_| ',')),
         }
         text.push_str("\r\n");
     }

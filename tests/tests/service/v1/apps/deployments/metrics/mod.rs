@@ -95,6 +95,6 @@ fn day<const N: usize>(date: UtcDay, labels: [(&str, Value); N]) -> Value {
 /// Every stored day, with all its columns.
 async fn stored(app: &TestApp) -> Vec<String> {
     let sql = "SELECT deployment_id || ' ' || CAST(epoch AS TEXT) || ' ' || CAST(day AS TEXT) || ' ' || CAST(first_day AS TEXT) || ' ' || labels || ' ' || \
-        CASE WHEN is_closed THEN 'closed' ELSE 'open' END FROM metric_days ORDER BY deployment_id, epoch, day";
+        COALESCE(binaries, '') || ' ' || CASE WHEN is_closed THEN 'closed' ELSE 'open' END FROM metric_days ORDER BY deployment_id, epoch, day";
     app.texts(sql, &[]).await
 }
