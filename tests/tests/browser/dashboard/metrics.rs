@@ -54,8 +54,8 @@ async fn reports_appear_in_charts_and_tables_without_a_reload() {
     is_painted(&visit, "#live", 2).await;
 
     // A paused page stays as it is.
-    visit.press("Pause updates").await;
-    visit.until("document.querySelector('[data-pauses]').getAttribute('aria-pressed') === 'true'").await;
+    visit.press("Pause live view").await;
+    visit.until("document.querySelector('[data-pauses]').textContent === 'Resume live view'").await;
 
     assert_eq!(jobs::history_round(&app.state()).await, 0);
     visit.open(PAGE).await;
