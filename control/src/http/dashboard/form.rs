@@ -7,6 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 
 use super::fields::Fields;
+use super::roles;
 use super::view::{self, sentence, wait};
 use crate::domain::error::{Error, Result};
 use shared::{FieldError, FieldErrors};
@@ -167,7 +168,8 @@ impl Form {
                 self.retry_after = Some(*retry_after);
             }
             _ if error.asks_for_login() => return Err(error),
-            Error::WrongCredentials(_) | Error::Refused(_) | Error::Conflict(_) | Error::Quota(_) | Error::NotConfigured(_) => {
+            Error::Refused(refusal) => self.refusal = Some(roles::refused(refusal)),
+            Error::WrongCredentials(_) | Error::Conflict(_) | Error::Quota(_) | Error::NotConfigured(_) => {
                 self.refusal = Some(sentence(&error.to_string()));
             }
             _ => return Err(error),

@@ -8,7 +8,7 @@ use super::fields::Fields;
 use super::flash::Flash;
 use super::frame::Frame;
 use super::view::{self, sentence, wait};
-use super::{cli, cli_key};
+use super::{apps, cli, cli_key, roles};
 use crate::domain::error::{Refusal, Result};
 use crate::http::layer::problem::{FailureCause, ProblemText};
 
@@ -101,13 +101,16 @@ fn page(frame: &Frame, answer: &Response, problem: &ProblemText, is_read: bool) 
         StatusCode::INTERNAL_SERVER_ERROR => {
             "This is an error on our side, and it was logged. Try again. If it happens again, contact your administrator.".to_owned()
         }
-        _ => sentence(&problem.text),
+        _ => problem.refusal.as_ref().map_or_else(|| sentence(&problem.text), roles::refused),
     };
     if let Some(seconds) = seconds {
         text = format!("{text} Try again in {}.", wait(seconds));
     }
     let action = match &problem.refusal {
         Some(Refusal::NoSecondFactor) => Some(("Set up two-factor authentication", set_up(frame, again(frame).as_deref()))),
+        Some(Refusal::Permission(_)) => {
+            frame.app().map(|app| ("See what each role can do", frame.site().path(&format!("{}/collaborators#roles", apps::place::app(&app)))))
+        }
         Some(Refusal::NotFresh | Refusal::LoginTooOld) => Some(("Sign in again", frame.site().path("/sign-in?again"))),
         Some(
             Refusal::NoChallenge

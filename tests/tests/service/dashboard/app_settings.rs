@@ -142,7 +142,8 @@ async fn a_viewer_changes_nothing_but_can_leave() {
         reader.open(&format!("/dashboard/apps/demo/{page}")).await.has_status(403);
     }
     let question = reader.open(&format!("{PEOPLE}/eve%40example.com/remove")).await;
-    reader.send(&question.form()).await.has_status(403);
+    let refused = reader.send(&question.form()).await.has_status(403);
+    refused.shows("Your role on this app does not include this permission: Manage collaborators.");
     let settings = reader.open(SETTINGS).await.shows("Leave app");
     assert!(!settings.html().contains("name=\"name\""), "no form to rename it");
     let leave = settings.html().split('"').find(|part| part.ends_with("/leave")).unwrap().to_owned();

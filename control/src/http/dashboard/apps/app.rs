@@ -33,6 +33,7 @@ struct AppPage<'p> {
     crumbs: Vec<Link>,
     sections: Vec<Link>,
     app: &'p str,
+    is_viewer: bool,
     deployments: Vec<Item>,
     /// Where the first release begins, while there is none and for those who can release: the deployment for tests, if there is one.
     first: Option<String>,
@@ -73,6 +74,7 @@ pub(super) async fn show(
         crumbs: place::crumbs(&frame, &[]),
         sections: place::sections(&frame, &grant, Section::Deployments),
         new: grant.also::<ManageDeployments>().then(|| frame.path(&format!("{}/new-deployment", place::app(name)))),
+        is_viewer: !grant.also::<ManageReleases>(),
         frame: &frame,
         app: name,
         deployments: items,
