@@ -343,6 +343,7 @@ async fn what_a_device_gets_is_explained() {
     reader.open(&format!("{check}?appVersion=")).await.has_status(400);
     let refused = reader.open(&format!("{check}?appVersion=one")).await.has_status(400).html();
     assert!(refused.contains("value=\"one\""), "{refused}");
+    assert!(refused.contains("\"appVersion-error\">App version must be a semantic version, such as 1.0.0.<"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,7 @@
 mod activity;
 mod app;
 mod app_settings;
+mod audit_words;
 mod check;
 mod collaborators;
 mod contents;
