@@ -259,7 +259,7 @@ impl Form {
 
 /// Whether two names are the same in camel case and in snake case: update checks have both.
 fn is_same(left: &str, right: &str) -> bool {
-    let letters = |name: &'_ str| name.replace('_', "").to_ascii_lowercase();
+    let letters = |name: &str| name.replace('_', "").to_ascii_lowercase();
     letters(left) == letters(right)
 }
 

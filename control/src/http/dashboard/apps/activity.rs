@@ -164,7 +164,8 @@ pub(super) async fn show(
     drop(tx);
     let name = grant.called();
     let page = frame.path(&format!("{}/activity", place::app(name)));
-    let action = |name: &str| Choice { is_chosen: name == shown.action, name: audit_words::action(name).to_owned(), value: name.to_owned() };
+    let action =
+        |name: &str| Choice { is_chosen: name == shown.action, name: audit_words::action(name).to_owned(), value: name.to_owned() };
     let deployment = |name: String| Choice { is_chosen: name == shown.deployment, value: name.clone(), name };
     view::page(&Activity {
         crumbs: place::crumbs(&frame, &[(name, place::app(name))]),
