@@ -159,6 +159,7 @@ const areKeysOff = () => {
     return false;
   }
 };
+const searchField = () => document.querySelector("main input[type=search]");
 const showKeys = () => {
   const element = (name, properties, ...children) => {
     const made = Object.assign(document.createElement(name), properties);
@@ -171,7 +172,8 @@ const showKeys = () => {
     return element("div", {}, name, element("dd", { textContent: text }));
   };
   const links = new Map([...document.querySelectorAll("[data-go]")].map((link) => [link.dataset.go, link.textContent]));
-  const rows = [row(["/"], "Search"), ...[...links].map(([key, text]) => row(["g", key], text)), row(["?"], "Keyboard shortcuts")];
+  const searches = searchField() ? "Search" : "Search apps";
+  const rows = [row(["/"], searches), ...[...links].map(([key, text]) => row(["g", key], text)), row(["?"], "Keyboard shortcuts")];
   const title = element("h2", { id: "keys-title", textContent: "Keyboard shortcuts" });
   const box = element("input", { type: "checkbox", checked: !areKeysOff() });
   box.addEventListener("change", () => {
@@ -190,7 +192,7 @@ const showKeys = () => {
   dialog.showModal();
 };
 const search = () => {
-  const field = document.querySelector("main input[type=search]");
+  const field = searchField();
   const apps = document.getElementById("apps-link");
   if (field) {
     field.focus();
