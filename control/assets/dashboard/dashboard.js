@@ -22,6 +22,13 @@ addEventListener("submit", (event) => {
   }
 });
 addEventListener("input", (event) => sent.delete(event.target.form));
+// The browser's Back button leads to the form again, instead of to the response to it, which browsers ask to submit again. A page with a secret stays
+// what it is: without the form, its secret is gone.
+addEventListener("DOMContentLoaded", () => {
+  if (!document.querySelector(".secret")) {
+    history.replaceState(history.state, "");
+  }
+});
 addEventListener("pageshow", (event) => {
   sent = new WeakSet();
   // Going back in this browser does not show a secret again. Loads the page by its address, since it may be the response to a form.
