@@ -41,7 +41,9 @@ pub fn refused(refusal: &Refusal) -> String {
         _ => None,
     };
     match words {
-        Some(text) => format!("Your role on this app does not include this permission: {text}. The owner or an Admin can give you another role."),
+        Some(text) => {
+            format!("Your role on this app does not include this permission: {text}. The owner or an Admin can give you another role.")
+        }
         None => sentence(&refusal.to_string()),
     }
 }

@@ -52,8 +52,7 @@ async fn events_are_filtered_by_person_action_deployment_and_day() {
         assert_eq!(actions(&mut reader, &query).await, expected, "{query}");
     }
     let page = reader.open(&format!("{PAGE}?person=bob@example.com&action=release.upload&deployment=Beta&from={first}")).await;
-    let page =
-        page.shows("value=\"bob@example.com\"").shows("<option value=\"release.upload\" selected>Release uploaded</option>");
+    let page = page.shows("value=\"bob@example.com\"").shows("<option value=\"release.upload\" selected>Release uploaded</option>");
     page.shows("<option value=\"Beta\" selected>Beta</option>").shows(&format!("value=\"{first}\"")).shows("All events");
     reader.open(&format!("{PAGE}?person=eve@example.com")).await.shows("No events found.");
 }
