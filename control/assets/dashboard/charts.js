@@ -117,7 +117,7 @@
     const button = event.target.closest("[data-pauses]");
     if (button) {
       isPaused = !isPaused;
-      button.setAttribute("aria-pressed", String(isPaused));
+      button.textContent = isPaused ? "Resume live view" : "Pause live view";
     }
   });
 

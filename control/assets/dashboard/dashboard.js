@@ -22,6 +22,13 @@ addEventListener("submit", (event) => {
   }
 });
 addEventListener("input", (event) => sent.delete(event.target.form));
+// The browser's Back button leads to the form again, instead of to the response to it, which browsers ask to submit again. A page with a secret stays
+// what it is: without the form, its secret is gone.
+addEventListener("DOMContentLoaded", () => {
+  if (!document.querySelector(".secret")) {
+    history.replaceState(history.state, "");
+  }
+});
 addEventListener("pageshow", (event) => {
   sent = new WeakSet();
   // Going back in this browser does not show a secret again. Loads the page by its address, since it may be the response to a form.
@@ -159,6 +166,7 @@ const areKeysOff = () => {
     return false;
   }
 };
+const searchField = () => document.querySelector("main input[type=search]");
 const showKeys = () => {
   const element = (name, properties, ...children) => {
     const made = Object.assign(document.createElement(name), properties);
@@ -171,7 +179,8 @@ const showKeys = () => {
     return element("div", {}, name, element("dd", { textContent: text }));
   };
   const links = new Map([...document.querySelectorAll("[data-go]")].map((link) => [link.dataset.go, link.textContent]));
-  const rows = [row(["/"], "Search"), ...[...links].map(([key, text]) => row(["g", key], text)), row(["?"], "Keyboard shortcuts")];
+  const searches = searchField() ? "Search" : "Search apps";
+  const rows = [row(["/"], searches), ...[...links].map(([key, text]) => row(["g", key], text)), row(["?"], "Keyboard shortcuts")];
   const title = element("h2", { id: "keys-title", textContent: "Keyboard shortcuts" });
   const box = element("input", { type: "checkbox", checked: !areKeysOff() });
   box.addEventListener("change", () => {
@@ -190,7 +199,7 @@ const showKeys = () => {
   dialog.showModal();
 };
 const search = () => {
-  const field = document.querySelector("main input[type=search]");
+  const field = searchField();
   const apps = document.getElementById("apps-link");
   if (field) {
     field.focus();

@@ -84,17 +84,28 @@
     }
   };
 
+  // Says that the browser has the next word: some show nothing until the request times out.
+  const wait = (part) => {
+    const place = Object.assign(document.createElement("p"), { className: "hint" });
+    place.setAttribute("role", "status");
+    part.append(place);
+    place.textContent = "Waiting for a passkey. Follow your browser's instructions.";
+    return place;
+  };
+
   // Runs the request of an element with data-passkey. Returns whether the form has an answer now. The buttons of a form that is submitted next stay disabled.
   const perform = async (part) => {
     const form = part.closest("form");
     const buttons = form.querySelectorAll("button");
     let hasAnswer = false;
+    let waiting;
     show(part, "");
     buttons.forEach((button) => (button.disabled = true));
     part.setAttribute("aria-busy", "true");
     try {
       const said = await ask(form, part.dataset.options);
       const publicKey = read(said.options);
+      waiting = wait(part);
       const credential = part.dataset.passkey === "create"
         ? await navigator.credentials.create({ publicKey })
         : await navigator.credentials.get({ publicKey });
@@ -114,6 +125,7 @@
       }
       show(part, error instanceof Problem ? error.message : (WORDS[error.name] ?? OTHERWISE));
     }
+    waiting?.remove();
     part.removeAttribute("aria-busy");
     if (!hasAnswer || !("sends" in part.dataset)) {
       buttons.forEach((button) => (button.disabled = "shown" in button.dataset));

@@ -56,7 +56,10 @@ struct Deletion<'p> {
 }
 
 fn name_form(name: &str) -> Form {
-    Form::of([Field::text("name", "Your name").hint("Shown to others next to your activity.").autocomplete("name").value(name)])
+    Form::of([Field::text("name", "Your name")
+        .hint("Only you see it, in the menu of these pages. Others see your email address.")
+        .autocomplete("name")
+        .value(name)])
 }
 
 async fn account_page(app: &AppState, frame: &Frame, session: &DashboardSession, form: Option<&Form>) -> Result<Response> {

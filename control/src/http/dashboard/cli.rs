@@ -24,7 +24,7 @@ use crate::domain::cli_login::decision::{self, Decided};
 use crate::domain::cli_login::request::{self, AuthorizationRow, Mode};
 use crate::domain::cli_login::user_code::UserCode;
 use crate::domain::conflict::Conflict;
-use crate::domain::error::{Error, Refusal, Result};
+use crate::domain::error::{Error, Refusal, Result, Thing};
 use crate::domain::login::RecentLogin;
 use crate::domain::second_factors as mfa;
 use crate::domain::second_factors::NewCredentials;
@@ -183,6 +183,8 @@ pub(super) async fn activate(
 ) -> Result<Response> {
     let found = match typed(&sent) {
         Ok(code) => decision::resolve(&app, &session, &code).await,
+        // No code has such letters. To the visitor, it is a mistyped code like others.
+        Err(_) if has_eight_letters(sent.text("userCode")) => Err(Error::NotFound(Thing::Authorization)),
         Err(error) => Err(error),
     };
     let form = activate_form(sent.text("userCode"));
@@ -206,6 +208,12 @@ pub(super) fn return_page(frame: &Frame, sent: &Fields) -> Option<String> {
 fn typed(sent: &Fields) -> Result<UserCode> {
     let typed = sent.get("userCode").ok_or(Invalid::from("is required"));
     typed.and_then(str::parse).map_err(|fault| Error::invalid("userCode", fault))
+}
+
+/// Whether it looks like a code.
+fn has_eight_letters(typed: &str) -> bool {
+    let letters = || typed.chars().filter(|letter| !matches!(letter, '-' | ' '));
+    letters().count() == 8 && letters().all(|letter| letter.is_ascii_alphabetic())
 }
 
 fn code_of(sent: &Fields) -> Option<UserCode> {

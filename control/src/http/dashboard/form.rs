@@ -7,6 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 
 use super::fields::Fields;
+use super::roles;
 use super::view::{self, sentence, wait};
 use crate::domain::error::{Error, Result};
 use shared::{FieldError, FieldErrors};
@@ -167,7 +168,8 @@ impl Form {
                 self.retry_after = Some(*retry_after);
             }
             _ if error.asks_for_login() => return Err(error),
-            Error::WrongCredentials(_) | Error::Refused(_) | Error::Conflict(_) | Error::Quota(_) | Error::NotConfigured(_) => {
+            Error::Refused(refusal) => self.refusal = Some(roles::refused(refusal)),
+            Error::WrongCredentials(_) | Error::Conflict(_) | Error::Quota(_) | Error::NotConfigured(_) => {
                 self.refusal = Some(sentence(&error.to_string()));
             }
             _ => return Err(error),
@@ -245,12 +247,47 @@ impl Form {
     fn place_errors(&mut self, errors: &FieldErrors) {
         let mut others = Vec::new();
         for FieldError { field: name, error } in errors.iter() {
-            match self.fields.iter_mut().find(|field| field.name == *name) {
-                Some(field) => field.error = Some(sentence(&format!("{} {error}", field.label))),
+            match self.fields.iter_mut().find(|field| is_same(field.name, name)) {
+                Some(field) => field.error = Some(about(field.label, &error.0)),
                 None if name.is_empty() => others.push(sentence(&error.0)),
                 None => others.push(sentence(&format!("{name}: {error}"))),
             }
         }
         self.refusal = (!others.is_empty()).then(|| others.join(" "));
+    }
+}
+
+/// Whether two names are the same in camel case and in snake case: update checks have both.
+fn is_same(left: &str, right: &str) -> bool {
+    let letters = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    letters(left) == letters(right)
+}
+
+/// The words that errors begin with whose subject is the field. Others are sentences of their own.
+const PREDICATES: [&str; 7] = ["accepts", "belongs", "can", "has", "is", "must", "was"];
+
+/// A field's error as a sentence: `Name is required.`, or `Bundle: the file is empty.`
+fn about(label: &str, error: &str) -> String {
+    let first = error.split(' ').next().unwrap_or_default();
+    sentence(&if PREDICATES.contains(&first) { format!("{label} {error}") } else { format!("{label}: {error}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_shown_at_their_field_as_sentences() {
+        let errors = |name, text: &str| Error::Invalid(FieldErrors::of(name, text.to_owned()));
+        for (name, text, shown) in [
+            ("package", "is required", "Bundle is required."),
+            ("package", "the file is empty", "Bundle: the file is empty."),
+            ("app_version", "must be a semantic version, such as 1.0.0", "App version must be a semantic version, such as 1.0.0."),
+        ] {
+            let form = Form::of([Field::text("package", "Bundle"), Field::text("appVersion", "App version")]);
+            let refused = form.refuse(errors(name, text)).unwrap();
+            let faults: Vec<_> = refused.fields.iter().filter_map(|field| field.error.as_deref()).collect();
+            assert_eq!((faults, &refused.refusal), (vec![shown], &None));
+        }
     }
 }

@@ -29,6 +29,7 @@ mod prefill;
 mod reauthenticate;
 mod refusal;
 mod reports;
+mod roles;
 mod second_factor;
 pub mod session;
 mod sessions;

@@ -8,8 +8,8 @@ use super::fields::Fields;
 use super::flash::Flash;
 use super::frame::Frame;
 use super::view::{self, sentence, wait};
-use super::{cli, cli_key};
-use crate::domain::error::{Refusal, Result};
+use super::{apps, cli, cli_key, roles};
+use crate::domain::error::{Error, Refusal, Result, Thing};
 use crate::http::layer::problem::{FailureCause, ProblemText};
 
 #[derive(Template)]
@@ -19,6 +19,8 @@ struct RefusalPage<'p> {
     status: u16,
     title: &'static str,
     text: String,
+    /// Whether the address may name an app of the visitor's.
+    is_app_known: bool,
     action: Option<(&'static str, String)>,
 }
 
@@ -95,19 +97,23 @@ fn page(frame: &Frame, answer: &Response, problem: &ProblemText, is_read: bool) 
         status if status.is_server_error() => "Something went wrong",
         _ => "Request failed",
     };
+    let is_app_missing = status == StatusCode::NOT_FOUND && problem.text == Error::NotFound(Thing::App).to_string();
     let seconds = answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(|value| value.parse().ok());
     let mut text = match status {
         StatusCode::NOT_FOUND => "It may have been moved or deleted.".to_owned(),
         StatusCode::INTERNAL_SERVER_ERROR => {
             "This is an error on our side, and it was logged. Try again. If it happens again, contact your administrator.".to_owned()
         }
-        _ => sentence(&problem.text),
+        _ => problem.refusal.as_ref().map_or_else(|| sentence(&problem.text), roles::refused),
     };
     if let Some(seconds) = seconds {
         text = format!("{text} Try again in {}.", wait(seconds));
     }
     let action = match &problem.refusal {
         Some(Refusal::NoSecondFactor) => Some(("Set up two-factor authentication", set_up(frame, again(frame).as_deref()))),
+        Some(Refusal::Permission(_)) => frame
+            .app()
+            .map(|app| ("See what each role can do", frame.site().path(&format!("{}/collaborators#roles", apps::place::app(&app))))),
         Some(Refusal::NotFresh | Refusal::LoginTooOld) => Some(("Sign in again", frame.site().path("/sign-in?again"))),
         Some(
             Refusal::NoChallenge
@@ -120,5 +126,5 @@ fn page(frame: &Frame, answer: &Response, problem: &ProblemText, is_read: bool) 
         _ => None,
     };
     let action = action.map(|(label, path)| (label, frame.link(&path)));
-    view::page_with(status, &RefusalPage { frame, status: status.as_u16(), title, text, action })
+    view::page_with(status, &RefusalPage { frame, status: status.as_u16(), title, text, is_app_known: !is_app_missing, action })
 }

@@ -4,8 +4,10 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use shared::ids::AppId;
 use shared::keys::Name;
 
+use super::apps::place;
 use super::confirm::ConfirmPage;
 use super::fields::Fields;
 use super::flash::Flash;
@@ -13,7 +15,7 @@ use super::form::{Field, Form};
 use super::frame::Frame;
 use crate::domain::access::collaborators::{self as repo, SharedRow};
 use crate::domain::access::grant::{AcceptApp, LeaveApp};
-use crate::domain::access::{AppGrant, DashboardSession};
+use crate::domain::access::{AppGrant, DashboardSession, Role};
 use crate::domain::collaborators::{acceptance, service};
 use crate::domain::email::for_lookup;
 use crate::domain::error::{Error, Result, Thing};
@@ -51,6 +53,23 @@ impl SharedAppItem {
             accept: frame.path(&format!("/account/apps/{}/accept", row.id)),
             leave: frame.path(&format!("/account/apps/{}/leave", row.id)),
         }
+    }
+}
+
+/// An app that waits to be accepted, on its own page and in the list. Templates show it with `ui::acceptance` of `dashboard/ui.html`.
+pub(super) struct Acceptance {
+    /// The page that asks about it, and that the form is sent to.
+    pub(super) page: String,
+    /// The role that the visitor sees, which the form confirms.
+    pub(super) role: &'static str,
+    /// Whether it was transferred: its page says what that means, and asks for a name.
+    pub(super) is_transfer: bool,
+}
+
+impl Acceptance {
+    pub(super) fn of(frame: &Frame, app: &AppId, role: Role) -> Self {
+        let page = frame.path(&format!("/account/apps/{app}/accept"));
+        Self { page, role: role.as_str(), is_transfer: role == Role::Owner }
     }
 }
 
@@ -119,7 +138,9 @@ pub(super) async fn accept(
         Err(error) => Err(Error::invalid("name", error)),
     };
     match accepted {
-        Ok(accepted) => frame.redirect_with_flash("/account", &Flash::good(format!("You accepted the app {}.", accepted.name))),
+        Ok(accepted) => {
+            frame.redirect_with_flash(&place::app(&accepted.name), &Flash::good(format!("You accepted the app {}.", accepted.name)))
+        }
         Err(error) => {
             let mut form = form(&row);
             form.keep(&sent);

@@ -116,10 +116,10 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
             "You can create deployments only with one of these keys. They are kept so that nobody else gets your devices.",
         ),
         Line::bytes(
-            "Large snapshots",
+            "Long release histories",
             snapshots,
             most_snapshots,
-            "Releases that would make one larger are refused. Clear old history, or shorten descriptions. Only snapshots above 65.5 KB count.",
+            "Releases that would make one longer are refused. Clear old history, or shorten descriptions. Only deployments whose releases with their descriptions take more than 65.5 KB count.",
         ),
     ];
     let only = (i64::try_from(by_app.len()).is_ok_and(|shown| shown == MAX_LISTED) && apps > MAX_LISTED).then_some(MAX_LISTED);
@@ -136,7 +136,7 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
         ("Requests to the API", rate(limits.account_management)),
         ("Releases per deployment", view::grouped(i64::try_from(size::MAX_RELEASES).unwrap_or(i64::MAX))),
         ("Target versions per deployment", view::grouped(i64::try_from(size::MAX_RANGES).unwrap_or(i64::MAX))),
-        ("Snapshot of a deployment", view::bytes(i64::try_from(limits.snapshot_bytes).unwrap_or(i64::MAX))),
+        ("Release history of a deployment", view::bytes(i64::try_from(limits.snapshot_bytes).unwrap_or(i64::MAX))),
         ("Daily history", format!("{} days", profile.retention_days)),
     ];
     view::page(&UsagePage {

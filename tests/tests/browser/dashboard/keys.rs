@@ -50,6 +50,8 @@ async fn g_and_a_letter_opens_a_section_that_the_page_has() {
     assert_eq!(visit.browser.run("return window.isSamePage;", &[]).await, json!(true));
     let keys = visit.read_all("dialog dt").await;
     assert_eq!(keys, ["/", "g then a", "g then d", "g then c", "g then v", "g then s", "?"]);
+    // The page has no search of its own.
+    assert_eq!(visit.read_all("dialog dd").await[..2], ["Search apps", "Apps"]);
     // In the dialog, keys do nothing.
     type_keys(&visit, "ga").await;
     visit.keys(&[ESCAPE]).await;

@@ -48,14 +48,14 @@ async fn reports_appear_in_charts_and_tables_without_a_reload() {
     app.anonymous().post("/v1/public/svc/report_status/download", downloaded).await.assert(200);
     app.anonymous().post("/v1/public/svc/report_status/deploy", report).await.assert(200);
     visit.until("[...document.querySelectorAll('#live-table td')].filter((cell) => cell.dataset.number === '1').length === 2").await;
-    visit.until("[...document.querySelectorAll('#live th')].some((cell) => cell.textContent === 'v1')").await;
+    visit.until("[...document.querySelectorAll('#live th a')].some((link) => link.textContent === 'v1')").await;
     assert_eq!(visit.browser.run("return window.isSamePage;", &[]).await, json!(true));
     // Drawn over the downloads, which are as many.
     is_painted(&visit, "#live", 2).await;
 
     // A paused page stays as it is.
-    visit.press("Pause updates").await;
-    visit.until("document.querySelector('[data-pauses]').getAttribute('aria-pressed') === 'true'").await;
+    visit.press("Pause live view").await;
+    visit.until("document.querySelector('[data-pauses]').textContent === 'Resume live view'").await;
 
     let binary = json!({ "deployment_key": production, "app_version": "1.0.0", "client_unique_id": "tablet" });
     app.anonymous().post("/v1/public/svc/report_status/deploy", binary).await.assert(200);

@@ -155,3 +155,18 @@ async fn without_javascript_pages_say_what_passkeys_need_and_offer_an_app() {
     visit.press("set up an authenticator app").await;
     visit.is_at("Authenticator app").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_that_shows_nothing_is_waited_for_and_a_cancellation_is_said() {
+    let app = TestApp::spawn_for_browsers().await;
+    let visit = Visit::start(&app, InputMethod::Mouse).await;
+    visit.open("/dashboard/sign-in").await;
+    let script = "navigator.credentials.get = () => new Promise((_, reject) => { window.cancel = () => reject(new DOMException('', 'NotAllowedError')); });";
+    visit.browser.run(script, &[]).await;
+    visit.press("Sign in with a passkey").await;
+    visit.sees("Waiting for a passkey. Follow your browser's instructions.").await;
+    visit.browser.run("window.cancel();", &[]).await;
+    visit.sees("No passkey was selected, or the request timed out. Try again.").await;
+    assert!(!visit.text().await.contains("Waiting for a passkey"));
+    visit.until("document.activeElement.innerText === 'Sign in with a passkey'").await;
+}

@@ -52,6 +52,22 @@ async fn a_form_is_submitted_once_and_a_secret_is_gone_after_going_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn going_back_after_a_corrected_mistake_leads_to_the_form() {
+    let (_app, visit) = ada().await;
+    visit.open("/dashboard/new-app").await;
+    visit.fill("name", "a/b").await;
+    visit.press("Create app").await;
+    visit.sees("Name must not contain").await;
+    visit.fill("name", "shop").await;
+    visit.press("Create app").await;
+    visit.is_at("shop").await;
+    // Chromium would ask to submit the form again, on a page of its own.
+    run(&visit, "history.back();").await;
+    visit.is_at("Create app").await;
+    assert_eq!(run(&visit, "return document.querySelector('main .notice');").await, Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cli_is_approved_by_a_button_that_works_only_after_a_delay() {
     let (app, visit) = ada().await;
     let request = app.anonymous().post("/v1/auth/cli/device", json!({})).await.assert(201);

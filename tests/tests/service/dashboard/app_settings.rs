@@ -66,7 +66,7 @@ async fn an_app_is_transferred_and_taken_back() {
     let transfer = "/dashboard/apps/demo/transfer";
     reader.fill(transfer, &[("email", "bob@example.com"), ("typedName", "x")]).await.has_status(400).shows("No changes were made.");
     let unknown = reader.fill(transfer, &[("email", "nobody@example.com"), ("typedName", "demo")]).await.has_status(400);
-    unknown.shows("belongs to no account here").shows("/dashboard");
+    unknown.shows("belongs to no account here").shows("/dashboard/sign-up and to confirm");
     let done = reader.fill(transfer, &[("email", " Bob@Example.com "), ("typedName", "demo")]).await.is_at("/dashboard/apps/demo");
     done.shows("bob@example.com owns demo now, and has to accept it.");
     assert_eq!(roles(&ada, "demo").await, json!({ "ada": "Admin", "bob": "Owner" }));
@@ -142,7 +142,8 @@ async fn a_viewer_changes_nothing_but_can_leave() {
         reader.open(&format!("/dashboard/apps/demo/{page}")).await.has_status(403);
     }
     let question = reader.open(&format!("{PEOPLE}/eve%40example.com/remove")).await;
-    reader.send(&question.form()).await.has_status(403);
+    let refused = reader.send(&question.form()).await.has_status(403);
+    refused.shows("Your role on this app does not include this permission: Manage collaborators.");
     let settings = reader.open(SETTINGS).await.shows("Leave app");
     assert!(!settings.html().contains("name=\"name\""), "no form to rename it");
     let leave = settings.html().split('"').find(|part| part.ends_with("/leave")).unwrap().to_owned();

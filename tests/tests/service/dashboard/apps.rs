@@ -149,6 +149,10 @@ async fn a_viewer_sees_no_key_and_a_stranger_sees_nothing() {
     assert!(!page.html().contains(&key));
     assert!(!page.html().contains("/activity"), "no link to a page that he may not see");
     assert!(!page.html().contains("updraft release create"));
+    for page in ["", "/deployments/Staging"] {
+        let page = bob.open(&format!("/dashboard/apps/ada@example.com:demo{page}")).await.shows("You are a Viewer of this app");
+        page.shows("demo/collaborators#roles\">What each role can do");
+    }
     bob.open("/dashboard/apps/ada@example.com:demo/activity").await.has_status(403);
     bob.open("/dashboard/apps/ada@example.com:demo/collaborators").await.shows("bob@example.com").shows("Viewer");
     let mut eve = app.signed_in_reader("eve").await;
@@ -250,7 +254,9 @@ async fn a_deployment_is_rolled_back() {
     ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Viewer" })).await.assert(201);
     let mut bob = app.signed_in_reader("bob").await;
     for page in [format!("{PRODUCTION}/rollback"), format!("{PRODUCTION}/releases/v1/edit")] {
-        bob.open(&page.replace("demo", "ada@example.com:demo")).await.has_status(403);
+        let refused = bob.open(&page.replace("demo", "ada@example.com:demo")).await.has_status(403);
+        let refused = refused.shows("does not include this permission: Release, promote and roll back.");
+        refused.shows("See what each role can do").shows("demo/collaborators#roles");
     }
     let page = bob.open(&PRODUCTION.replace("demo", "ada@example.com:demo")).await.html();
     assert!(!page.contains("/rollback"));
@@ -341,6 +347,7 @@ async fn what_a_device_gets_is_explained() {
     reader.open(&format!("{check}?appVersion=")).await.has_status(400);
     let refused = reader.open(&format!("{check}?appVersion=one")).await.has_status(400).html();
     assert!(refused.contains("value=\"one\""), "{refused}");
+    assert!(refused.contains("\"appVersion-error\">App version must be a semantic version, such as 1.0.0.<"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -170,6 +170,9 @@ async fn a_wrong_code_is_shown_at_its_field_and_too_many_are_rate_limited() {
         .await
         .has_status(400)
         .shows("Code must be the eight letters that the CLI shows, such as BCDF-GHJK");
+    // Eight letters, even those that no code has.
+    let page = reader.fill("/dashboard/activate", &[("userCode", "aaaa-bbbb")]).await.has_status(400);
+    page.shows("No CLI is waiting for this code").shows("value=\"aaaa-bbbb\"");
     for _ in 0..10 {
         let page = reader.fill("/dashboard/activate", &[("userCode", "BCDF-GHJK")]).await.has_status(400);
         page.shows("No CLI is waiting for this code").shows("value=\"BCDF-GHJK\"");

@@ -34,6 +34,11 @@ async fn the_navigation_is_about_apps_and_the_account_has_a_menu() {
         assert_eq!(html.contains("<bdi>a b</bdi></summary>"), is_of_an_app, "{page}: the menu that switches apps");
         assert!(html.contains("<nav aria-label=\"Account\">"), "{page}");
     }
+    // An app that is not there, or not the visitor's, is not the current one. A missing part of an app is.
+    for (page, has_menu) in [("/apps/nope", false), ("/apps/nope/deployments/Staging", false), ("/apps/a%20b/deployments/nope", true)] {
+        let html = reader.open(&format!("/dashboard{page}")).await.has_status(404).html();
+        assert_eq!((html.contains("switcher"), html.contains("<bdi>nope</bdi>")), (has_menu, false), "{page}");
+    }
     let visitor = app.reader().open("/dashboard/sign-in").await.html();
     assert!(!visitor.contains("class=\"menu"), "{visitor}");
 }

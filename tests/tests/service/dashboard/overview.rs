@@ -100,7 +100,8 @@ async fn the_search_finds_apps_by_name_and_releases_by_label() {
             page.split("<h2><a").skip(1).map(|rest| rest.split("<bdi>").nth(1).unwrap().split('<').next().unwrap()).collect();
         assert_eq!(found, apps, "{query}");
         assert_eq!(page.matches("releases/v2\">v2 of").count(), releases, "{query}");
-        assert_eq!(page.contains("No apps found."), apps.is_empty(), "{query}");
+        assert_eq!(page.contains("No apps found."), apps.is_empty() && releases == 0, "{query}");
+        assert_eq!(page.contains("No app has this name."), apps.is_empty() && releases > 0, "{query}");
     }
     for text in ATTEMPTS {
         stays_text(&reader.open(&format!("/dashboard?q={}", encode_segment(text))).await.html(), text);

@@ -36,8 +36,9 @@ async fn a_shared_app_is_listed_and_accepted_only_by_a_button() {
     let rows = app.audit_rows().await;
     let opened = reader.open(&accept_page).await.has_status(200).shows("Accept app").shows("bob@example.com:demo");
     assert_eq!((names(&ada).await, app.audit_rows().await), (vec!["bob@example.com:demo".to_owned()], rows));
-    let done = reader.send(&opened.form()).await.is_at("/dashboard/account").shows("You accepted the app demo.");
-    assert!(!done.html().contains("Not accepted"));
+    let done = reader.send(&opened.form()).await.is_at("/dashboard/apps/demo").shows("You accepted the app demo.");
+    assert!(!done.html().contains("was shared with you"));
+    assert!(!reader.open("/dashboard/account").await.html().contains("Not accepted"));
     assert_eq!((names(&ada).await, app.audit_rows().await), (vec!["demo".to_owned()], rows + 1));
     // Accepted a second time.
     reader.send(&opened.form()).await.is_at("/dashboard/account").shows("You already accepted this app.");
@@ -79,7 +80,11 @@ async fn a_transferred_app_is_accepted_under_another_name_if_its_name_is_taken()
     let refused =
         reader.send(&opened.form()).await.has_status(409).shows("You already have an app named demo: choose another name for this one.");
     let refused = reader.send(&refused.form().with(&[("name", "a/b")])).await.has_status(400).shows("value=\"a/b\"");
-    reader.send(&refused.form().with(&[("name", "from bob")])).await.is_at("/dashboard/account").shows("You accepted the app from bob.");
+    reader
+        .send(&refused.form().with(&[("name", "from bob")]))
+        .await
+        .is_at("/dashboard/apps/from%20bob")
+        .shows("You accepted the app from bob.");
     assert_eq!(meaning(&ada, "from%20bob").await, id);
     // Declined: the app goes back to its sender.
     bob.create_app("unwanted").await;
@@ -99,7 +104,36 @@ async fn a_page_that_asked_about_a_share_accepts_no_transfer() {
     transfer(&bob, "demo", "ada").await.assert(201);
     let asked = reader.send(&opened.form()).await.is_at(&path).shows("Your role has changed.").shows("counts against your quotas");
     assert_eq!(names(&ada).await, ["bob@example.com:demo"]);
-    reader.send(&asked.form()).await.is_at("/dashboard/account").shows("You accepted the app demo.");
+    reader.send(&asked.form()).await.is_at("/dashboard/apps/demo").shows("You accepted the app demo.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shared_app_is_accepted_in_the_list_and_on_its_page() {
+    let (app, mut reader, ada, bob) = ada().await;
+    for name in ["one", "two"] {
+        bob.create_app(name).await;
+        add(&bob, name, "ada", "Developer").await;
+    }
+    let accept = page(&app, "one", "accept").await;
+    let form = reader.open("/dashboard").await.form_to(&accept);
+    let done = reader.send(&form).await.is_at("/dashboard/apps/one").shows("You accepted the app one.").html();
+    assert!(!done.contains("/accept\""), "{done}");
+    // The page asked about another role.
+    let accept = page(&app, "two", "accept").await;
+    let shared = "/dashboard/apps/bob@example.com:two";
+    let form = reader.open(shared).await.shows("This app was shared with you.").form_to(&accept);
+    bob.patch("/v1/apps/two/collaborators/ada@example.com", json!({ "permission": "Viewer" })).await.assert(200);
+    reader.send(&form).await.is_at(&accept).shows("Your role has changed.");
+    let form = reader.open(shared).await.form_to(&accept);
+    reader.send(&form).await.is_at("/dashboard/apps/two");
+    assert_eq!(names(&ada).await, ["one", "two"]);
+    // A transfer asks for a name on its page, also after its app was accepted.
+    transfer(&bob, "two", "ada").await.assert(201);
+    for page in ["/dashboard", shared] {
+        let html = reader.open(page).await.html();
+        assert!(html.contains(&format!("href=\"{accept}\">Accept app")) && !html.contains(&format!("action=\"{accept}\"")), "{html}");
+    }
+    reader.open(shared).await.shows("This app was transferred to you.");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,6 +9,7 @@ use shared::FieldErrors;
 use shared::ids::AuditEventId;
 use shared::time::UtcDay;
 
+use super::audit_words;
 use super::place::{self, Link, Section};
 use crate::domain::access::grant::ManageApp;
 use crate::domain::access::{AppGrant, DashboardSession};
@@ -28,7 +29,7 @@ const PAGE_SIZE: u8 = 50;
 struct Item {
     time: RelativeTime,
     who: String,
-    credential: String,
+    credential: &'static str,
     address: String,
     action: String,
     details: Vec<(String, String)>,
@@ -59,6 +60,9 @@ struct Activity<'p> {
 
 /// An option of a list.
 struct Choice {
+    /// What is sent.
+    value: String,
+    /// What is shown.
     name: String,
     is_chosen: bool,
 }
@@ -131,17 +135,13 @@ impl Item {
     fn of(frame: &Frame, ResolvedRow { event, email, object_email }: ResolvedRow) -> Result<Self> {
         let about = |email: String| ("account".to_owned(), email);
         let details: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&event.details).map_err(Error::internal)?;
-        let text = |value: serde_json::Value| match value {
-            serde_json::Value::String(text) => text,
-            other => other.to_string(),
-        };
         Ok(Self {
             time: RelativeTime::of(event.time, frame.now()),
             who: email.unwrap_or_else(|| if event.account_id.is_some() { "Deleted account".to_owned() } else { "Operator".to_owned() }),
-            credential: event.credential_kind,
+            credential: audit_words::credential(&event.credential_kind),
             address: event.client_address.unwrap_or_default(),
-            action: event.action,
-            details: object_email.into_iter().map(about).chain(details.into_iter().map(|(name, value)| (name, text(value)))).collect(),
+            action: audit_words::action(&event.action).to_owned(),
+            details: object_email.into_iter().map(about).chain(audit_words::details(details)).collect(),
         })
     }
 }
@@ -164,7 +164,9 @@ pub(super) async fn show(
     drop(tx);
     let name = grant.called();
     let page = frame.path(&format!("{}/activity", place::app(name)));
-    let chosen = |name: String, chosen: &str| Choice { is_chosen: name == chosen, name };
+    let action =
+        |name: &str| Choice { is_chosen: name == shown.action, name: audit_words::action(name).to_owned(), value: name.to_owned() };
+    let deployment = |name: String| Choice { is_chosen: name == shown.deployment, value: name.clone(), name };
     view::page(&Activity {
         crumbs: place::crumbs(&frame, &[(name, place::app(name))]),
         sections: place::sections(&frame, &grant, Section::Activity),
@@ -173,8 +175,8 @@ pub(super) async fn show(
         newest: format!("{page}?{}", shown.query(None)),
         examined: is_cut.then(|| view::grouped(MAX_EXAMINED)),
         is_later,
-        actions: events::actions().map(|name| chosen(name.to_owned(), &shown.action)).collect(),
-        deployments: deployments.into_iter().map(|name| chosen(name, &shown.deployment)).collect(),
+        actions: events::actions().map(action).collect(),
+        deployments: deployments.into_iter().map(deployment).collect(),
         people,
         filter: shown,
         error,

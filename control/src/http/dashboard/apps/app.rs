@@ -6,6 +6,7 @@ use axum::response::Response;
 
 use super::place::{self, Link, Section};
 use super::release::Summary;
+use crate::domain::access::collaborators::{self, SharedRow};
 use crate::domain::access::grant::{ManageDeployments, ManageReleases, ReadApp, ReadMetrics};
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::counting::counters::{self, Totals};
@@ -13,6 +14,7 @@ use crate::domain::error::Result;
 use crate::domain::releases::current;
 use crate::http::AppState;
 use crate::http::dashboard::frame::Frame;
+use crate::http::dashboard::shared_apps::Acceptance;
 use crate::http::dashboard::view;
 
 /// A deployment in the list.
@@ -33,6 +35,9 @@ struct AppPage<'p> {
     crumbs: Vec<Link>,
     sections: Vec<Link>,
     app: &'p str,
+    is_viewer: bool,
+    /// Where it is accepted, while that is waiting.
+    acceptance: Option<Acceptance>,
     deployments: Vec<Item>,
     /// Where the first release begins, while there is none and for those who can release: the deployment for tests, if there is one.
     first: Option<String>,
@@ -51,6 +56,7 @@ pub(super) async fn show(
     let mut tx = app.db.read().await?;
     let deployments = current::list(&mut tx, &grant).await?;
     let mut totals = counters::totals(&mut tx, &metrics).await?;
+    let shared = collaborators::find_shared(&mut tx, grant.account(), grant.app()).await?;
     drop(tx);
     let mut items = Vec::new();
     for (deployment, newest) in deployments {
@@ -73,6 +79,8 @@ pub(super) async fn show(
         crumbs: place::crumbs(&frame, &[]),
         sections: place::sections(&frame, &grant, Section::Deployments),
         new: grant.also::<ManageDeployments>().then(|| frame.path(&format!("{}/new-deployment", place::app(name)))),
+        acceptance: shared.filter(SharedRow::is_waiting).map(|row| Acceptance::of(&frame, &row.id, row.permission)),
+        is_viewer: !grant.also::<ManageReleases>(),
         frame: &frame,
         app: name,
         deployments: items,

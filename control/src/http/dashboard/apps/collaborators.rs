@@ -19,6 +19,7 @@ use crate::http::dashboard::fields::Fields;
 use crate::http::dashboard::flash::Flash;
 use crate::http::dashboard::form::{Field, Form};
 use crate::http::dashboard::frame::Frame;
+use crate::http::dashboard::roles;
 use crate::http::extract::{EmailPath, encode_segment};
 
 /// The roles that can be given, and what each is for.
@@ -51,6 +52,7 @@ struct CollaboratorsPage<'p> {
     form: Option<&'p Form>,
     roles: &'static [(&'static str, &'static str)],
     chosen: String,
+    permissions: Vec<roles::Row>,
 }
 
 #[derive(Template)]
@@ -111,6 +113,7 @@ async fn page(app: &AppState, frame: &Frame, grant: &AppGrant<ReadApp>, form: &F
         form: can_manage.then_some(form),
         roles: ROLES,
         chosen: if chosen.is_empty() { "Developer".to_owned() } else { chosen.to_owned() },
+        permissions: roles::table(),
         frame,
     })
 }

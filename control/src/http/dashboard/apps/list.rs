@@ -25,6 +25,7 @@ use crate::http::dashboard::fields::Fields;
 use crate::http::dashboard::flash::Flash;
 use crate::http::dashboard::form::{Field, Form};
 use crate::http::dashboard::frame::Frame;
+use crate::http::dashboard::shared_apps::Acceptance;
 use crate::http::dashboard::view;
 use crate::http::extract::encode_segment;
 use crate::http::extract::query::parameters;
@@ -53,6 +54,8 @@ struct Item {
     role: &'static str,
     /// Who owns it, where that is someone else.
     owner: Option<String>,
+    /// Where it is accepted, while that is waiting.
+    acceptance: Option<Acceptance>,
     deployments: Vec<Deployment>,
     /// The number of its other deployments.
     others: usize,
@@ -77,10 +80,13 @@ impl Item {
             })
         };
         let deployments = deployments.into_iter().map(deployment).collect::<Result<Vec<_>>>()?;
+        // A collaborator who accepted the app can also receive it by a transfer.
+        let is_waiting = app.owner.is_some() && (!app.is_accepted || app.role == Role::Owner);
         let labels = deployments.iter().filter_map(|one| one.current.as_ref()).map(|release| release.label.as_str());
         Ok(Self {
             page: frame.path(&place::app(&app.name)),
             role: app.role.as_str(),
+            acceptance: is_waiting.then(|| Acceptance::of(frame, &app.id, app.role)),
             owner: app.owner.filter(|_| app.role != Role::Owner),
             created: RelativeTime::of(app.created_time, frame.now()),
             find: std::iter::once(app.name.as_str()).chain(labels).collect::<Vec<_>>().join(" "),

@@ -81,6 +81,8 @@ struct Live<'p> {
 /// The counts of a release or a binary version.
 struct CountRow {
     name: String,
+    /// The release's page.
+    page: Option<String>,
     is_release: bool,
     active: String,
     share: String,
@@ -153,7 +155,7 @@ pub(super) async fn show(
     let (asked, error) = range(query.as_deref().unwrap_or_default());
     let found = summary::read(&app, &grant, &deployment, &asked).await?;
     let address = frame.path(&format!("{page}/live"));
-    let live = live(&app, &grant, &deployment, &address).await?;
+    let live = live(&app, &frame, &grant, &deployment, &address).await?;
     let today = app.now().utc_day();
     let current = found.to.0 - found.from.0 + 1;
     let ranges = RANGES.map(|days| RangeLink {
@@ -225,13 +227,13 @@ pub(super) async fn show_live(
     DeploymentPath(deployment): DeploymentPath,
 ) -> Result<Response> {
     let address = frame.path(&format!("{}/live", page_of(grant.called(), &deployment)));
-    view::page(&live(&app, &grant, &deployment, &address).await?)
+    view::page(&live(&app, &frame, &grant, &deployment, &address).await?)
 }
 
-async fn live<'p>(app: &AppState, grant: &AppGrant<ReadMetrics>, deployment: &str, address: &'p str) -> Result<Live<'p>> {
+async fn live<'p>(app: &AppState, frame: &Frame, grant: &AppGrant<ReadMetrics>, deployment: &str, address: &'p str) -> Result<Live<'p>> {
     let recent = recent::read(app, grant, deployment, LIVE_MINUTES).await?;
     let rows = counters::list(&mut app.db.read().await?, grant, deployment).await?;
-    let (counts, hidden) = counts(rows);
+    let (counts, hidden) = counts(rows, |label| frame.path(&place::release(grant.called(), deployment, label)));
     Ok(Live { address, time: dates::second(app.now()), rows: minutes(&recent), counts, hidden })
 }
 
@@ -256,7 +258,7 @@ fn minutes(recent: &Recent) -> Vec<Row> {
 const MAX_COUNTS: usize = 50;
 
 /// The most used counts and how many are left out: releases, newest first, then binary versions, most used first. The newest release is always there.
-fn counts(rows: Vec<CounterRow>) -> (Vec<CountRow>, usize) {
+fn counts(rows: Vec<CounterRow>, page: impl Fn(Label) -> String) -> (Vec<CountRow>, usize) {
     let all: i64 = rows.iter().map(|row| row.active).sum();
     let mut rows: Vec<_> = rows.into_iter().map(|row| (Label::try_from(row.place.as_str()).ok(), row)).collect();
     let newest = rows.iter().filter_map(|(label, _)| *label).max();
@@ -269,6 +271,7 @@ fn counts(rows: Vec<CounterRow>) -> (Vec<CountRow>, usize) {
     });
     let shown = |(label, row): (Option<Label>, CounterRow)| CountRow {
         is_release: label.is_some(),
+        page: label.map(&page),
         active: view::grouped(row.active),
         share: view::share(row.active, all),
         percent: row.active.saturating_mul(100).checked_div(all).unwrap_or(0),
@@ -325,11 +328,11 @@ mod tests {
         let row = |place: String, active| CounterRow { place, active, downloaded: 0, installed: 0, failed: 0 };
         let mut rows: Vec<_> = (1..=60).map(|label| row(format!("v{label}"), 100 - label)).collect();
         rows.push(row("1.0.0".to_owned(), 1_000));
-        let (shown, hidden) = counts(rows);
+        let (shown, hidden) = counts(rows, |label| label.to_string());
         let names: Vec<&str> = shown.iter().map(|row| row.name.as_str()).collect();
         assert_eq!((names.len(), hidden), (MAX_COUNTS, 11));
         assert_eq!((names[0], names[1], names[48], names[49]), ("v60", "v48", "v1", "1.0.0"));
-        let (shown, hidden) = counts(vec![row("v1".to_owned(), 0)]);
+        let (shown, hidden) = counts(vec![row("v1".to_owned(), 0)], |label| label.to_string());
         assert_eq!((shown.len(), hidden), (1, 0));
     }
 }

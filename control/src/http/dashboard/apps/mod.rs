@@ -4,6 +4,7 @@
 mod activity;
 mod app;
 mod app_settings;
+mod audit_words;
 mod check;
 mod collaborators;
 mod contents;
@@ -37,10 +38,12 @@ fn unknown_account(app: &AppState, error: Error) -> Error {
     if !matches!(error, Error::NotFound(Thing::Account)) {
         return error;
     }
-    let text = format!(
-        "belongs to no account here. Ask the person to create one at {}, and to confirm the address. Then try again.",
-        app.settings.dashboard_url
-    );
+    let text = if app.settings.is_registration_open {
+        let address = format!("{}/sign-up", app.settings.dashboard_url.trim_end_matches('/'));
+        format!("belongs to no account here. Ask the person to sign up at {address} and to confirm the address. Then try again.")
+    } else {
+        "belongs to no account here. Ask your administrator to create one. Then try again.".to_owned()
+    };
     Error::invalid("email", text)
 }
 

@@ -2,6 +2,7 @@
 
 use shared::time::UnixMillis;
 
+use super::audit_words;
 use crate::domain::audit::Action;
 use crate::domain::audit::repo::ResolvedRow;
 use crate::domain::counting::rules::Change;
@@ -51,30 +52,14 @@ pub(super) struct Event {
 impl Event {
     pub(super) fn of(frame: &Frame, ResolvedRow { event, email, .. }: ResolvedRow) -> Result<Self> {
         let details: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&event.details).map_err(Error::internal)?;
-        let text = |value: serde_json::Value| match value {
-            serde_json::Value::String(text) => text,
-            other => other.to_string(),
-        };
         let nobody = if event.account_id.is_some() { "Deleted account" } else { "Operator" };
         Ok(Self {
             time: RelativeTime::of(event.time, frame.now()),
             who: email.unwrap_or_else(|| nobody.to_owned()),
-            credential: credential(&event.credential_kind),
+            credential: audit_words::credential(&event.credential_kind),
             is_creation: event.action != Action::UpdateRelease.as_str(),
-            action: event.action,
-            details: details.into_iter().map(|(name, value)| (name, text(value))).collect(),
+            action: audit_words::action(&event.action).to_owned(),
+            details: audit_words::details(details),
         })
-    }
-}
-
-/// The kind of a credential, in words.
-fn credential(kind: &str) -> &'static str {
-    match kind {
-        "dashboard_session" => "dashboard session",
-        "cli_browser" | "cli_device" => "authorized device",
-        "session" => "session",
-        "access_key" => "access key",
-        "api_key" => "API key",
-        _ => "operator",
     }
 }
