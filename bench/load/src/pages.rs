@@ -2,10 +2,10 @@
 //! of devices.
 //!
 //! Every page below `/apps` is requested as a browser does, one request at a time, with many devices and with few. No page may become slower with the number
-//! of devices, read more rows, or use the table of devices. Statements and their rows are counted in the log of a second run of the server. The rows are written into the database
+//! of devices, or use the table of devices. Statements and their rows are counted in the log of a second run of the server. The rows are written into the database
 //! directly, in the form in which the server writes them, except that the hashes of audit events are no chain.
 //!
-//! The test of this module is the same in small, without times.
+//! The test of this module is the same in small, without times: it compares rows, which here depend on how long the run takes.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -71,6 +71,8 @@ const NEW_MINUTE: &str = "INSERT INTO metric_minutes (deployment_id, epoch, minu
 
 /// The amounts.
 struct Plan {
+    /// The time at which the newest rows are created.
+    now: UnixMillis,
     releases: u32,
     days: u32,
     /// Minutes with changes.
@@ -108,7 +110,8 @@ struct Figures {
 
 /// Measures, prints the table, and returns whether the limits are met.
 pub(crate) async fn run(arguments: &[&str]) -> Result<bool, Failure> {
-    let mut plan = Plan { releases: 1_000, days: 400, minutes: 2_880, devices: 2_000_000, few: 2_000, rounds: 20 };
+    let now = Clock::System.now();
+    let mut plan = Plan { now, releases: 1_000, days: 400, minutes: 2_880, devices: 2_000_000, few: 2_000, rounds: 20 };
     let Plan { releases, days, devices, few, rounds, .. } = &mut plan;
     let known = &mut [("--releases", releases), ("--days", days), ("--devices", devices), ("--few", few), ("--rounds", rounds)];
     crate::options::read(arguments, known)?;
@@ -136,7 +139,7 @@ pub(crate) async fn run(arguments: &[&str]) -> Result<bool, Failure> {
             misses.push(format!("{page}: {median:.0} ms"));
         }
         let (times, milliseconds) = MAX_GROWTH;
-        if many.work != few.work || (median > before * times && median > before + milliseconds) {
+        if many.work.statements != few.work.statements || (median > before * times && median > before + milliseconds) {
             misses.push(format!("{page}: it grows with the number of devices"));
         }
     }
@@ -396,7 +399,7 @@ fn package(folder: &TempDir, data: &Path, app: &AppId, variant: usize) -> Result
 
 /// Writes the releases, with their bundles and audit events.
 async fn releases(db: &Db, app: &AppId, deployment: &Deployment, plan: &Plan, packages: &[(Sha256Hex, String)]) -> Result<(), Failure> {
-    let (entropy, now) = (Entropy::System, Clock::System.now());
+    let (entropy, now) = (Entropy::System, plan.now);
     let mut tx = db.write().await?;
     let owner: String = on!(tx, |conn| sqlx::query_scalar(OWNER).fetch_one(conn).await)?;
     on_write!(tx, |conn| sqlx::query(SET_LABEL).bind(&deployment.id).bind(i64::from(plan.releases)).execute(conn).await)?;
@@ -442,7 +445,7 @@ async fn releases(db: &Db, app: &AppId, deployment: &Deployment, plan: &Plan, pa
 
 /// Writes the days, in which devices and releases become more, and the minutes.
 async fn metrics(db: &Db, deployment: &Deployment, plan: &Plan, devices: u32) -> Result<(), Failure> {
-    let now = Clock::System.now();
+    let now = plan.now;
     let (today, days) = (now.utc_day(), plan.days);
     let first = today.plus_days(1 - i64::from(days));
     let mut tx = db.write().await?;
@@ -477,12 +480,21 @@ mod tests {
 
     #[tokio::test]
     async fn every_page_takes_few_statements_and_as_many_rows_with_ten_times_the_devices() {
-        let plan = Plan { releases: 30, days: 40, minutes: 60, devices: 500, few: 50, rounds: 1 };
+        // Half of the hour that pages show, so that no minute leaves it meanwhile.
+        let amounts = Plan { now: Clock::System.now(), releases: 30, days: 40, minutes: 30, devices: 500, few: 50, rounds: 1 };
         let mut found = Vec::new();
-        for devices in [plan.few, plan.devices] {
-            let (_folder, data) = filled(&plan, devices).await.unwrap();
-            found.push(count(&data, &plan).await.unwrap());
-        }
+        let plan = loop {
+            let plan = Plan { now: Clock::System.now(), ..amounts };
+            found.clear();
+            for devices in [plan.few, plan.devices] {
+                let (_folder, data) = filled(&plan, devices).await.unwrap();
+                found.push(count(&data, &plan).await.unwrap());
+            }
+            // Pages of another day show other days.
+            if Clock::System.now().utc_day() == plan.now.utc_day() {
+                break plan;
+            }
+        };
         for ((page, few), many) in every_page(plan.releases).unwrap().iter().zip(&found[0]).zip(&found[1]) {
             assert!(many.statements < MAX_STATEMENTS, "{}: {many:?}", page.path);
             assert_eq!(many.of_devices, 0, "{}: it uses the table of devices", page.path);
