@@ -75,7 +75,7 @@ pub fn document(base_url: &str) -> Value {
 /// The whole service.
 pub fn service(state: &AppState) -> FastPath {
     let (router, _) = documented().split_for_parts();
-    let documentation = Documentation::new(&document(&state.settings.base_url), &state.settings.dashboard_url);
+    let documentation = Documentation::new(&document(&state.settings.base_url));
     let router = router
         .merge(undocumented())
         .merge(dashboard::routes(state))

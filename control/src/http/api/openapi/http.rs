@@ -30,12 +30,12 @@ pub struct Documentation {
 }
 
 impl Documentation {
-    /// Builds the page of this document, which links to the dashboard at this address.
-    pub fn new(document: &Value, dashboard: &str) -> Self {
+    /// Builds the page of this document.
+    pub fn new(document: &Value) -> Self {
         // The name changes with the contents, so that browsers can cache the file forever.
         let hash = Sha256Hex::of(STYLE.as_bytes()).to_string();
         let style = format!("docs-{}.css", hash.get(..12).unwrap_or_default());
-        Self { json: document.to_string(), page: Page::of(document, &style, dashboard), style }
+        Self { json: document.to_string(), page: Page::of(document, &style), style }
     }
 }
 

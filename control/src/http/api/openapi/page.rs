@@ -11,7 +11,6 @@ use crate::domain::error::{Error, Result};
 #[template(path = "docs/page.html")]
 pub(super) struct Page {
     style: String,
-    dashboard: String,
     version: String,
     about: Vec<String>,
     server: String,
@@ -85,7 +84,7 @@ struct SchemaPart {
 
 impl Page {
     /// The page of this document. `style` is the stylesheet's file name.
-    pub(super) fn of(document: &Value, style: &str, dashboard: &str) -> Self {
+    pub(super) fn of(document: &Value, style: &str) -> Self {
         let info = document.get("info").unwrap_or(&Value::Null);
         let groups = elements(document, "tags").map(|tag| {
             let name = text(tag, "name");
@@ -100,7 +99,6 @@ impl Page {
             document.get("components").map(|components| members(components, "schemas").map(|(name, schema)| SchemaPart::of(name, schema)));
         Self {
             style: style.to_owned(),
-            dashboard: dashboard.to_owned(),
             version: text(info, "version").to_owned(),
             about: text(info, "description").split("\n\n").map(str::to_owned).collect(),
             server: elements(document, "servers").next().map(|server| text(server, "url").to_owned()).unwrap_or_default(),
