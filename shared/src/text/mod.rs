@@ -5,6 +5,7 @@
 mod isolate;
 mod name;
 mod parsed;
+pub mod shell;
 
 use std::borrow::Cow;
 

@@ -27,7 +27,7 @@ async fn the_first_start_download_and_install_are_noticed_through_the_worker() {
         report.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         device.post(&format!("/v1/public/svc/report_status/{path}"), report).await.assert(200);
     };
-    shows("Waiting for the app&#39;s first start").await;
+    shows("Waiting</span> <bdi>The app&#39;s first start").await;
     report("deploy", json!({})).await;
     shows("The app started: version 1.0.0").await;
     ada.upload("demo", "Production", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);

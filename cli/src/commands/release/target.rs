@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use shared::api::releases::ReleasesAnswer;
+use shared::text::shell;
 
 use super::advice;
 use crate::arguments::DeploymentOption;
@@ -30,7 +31,7 @@ impl Target {
     pub(in crate::commands) fn new(context: &Context, option: &DeploymentOption) -> Result<Self> {
         let app = context.app(option.app.app.as_deref())?;
         let deployment = context.deployment(option.deployment.as_deref())?;
-        let flag = |flag: &str, given: Option<&String>| given.map(|name| format!(" {flag} {}", quoted(name))).unwrap_or_default();
+        let flag = |flag: &str, given: Option<&String>| given.map(|name| format!(" {}", shell::option(flag, name))).unwrap_or_default();
         Ok(Self {
             client: context.client()?,
             app: app.to_owned(),
@@ -53,7 +54,7 @@ impl Target {
 
     /// A command on another deployment of the app, to paste into a shell.
     pub(super) fn command_at(&self, deployment: &str, command: &str) -> String {
-        format!("`updraft {command}{} -d {}`", self.app_flag, quoted(deployment))
+        format!("`updraft {command}{} {}`", self.app_flag, shell::option("-d", deployment))
     }
 
     /// Adds advice to a refusal: the nearest names, or the command that helps.
@@ -86,24 +87,4 @@ impl Target {
 /// A key for this run: with it, the server does the request at most once.
 pub(super) fn idempotency_key() -> Result<String> {
     Ok(format!("{:032x}", u128::from_be_bytes(clock::random()?)))
-}
-
-/// A name as a shell takes it.
-fn quoted(name: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "._-@:/+".contains(letter);
-    let is_safe = !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain);
-    if is_safe { name.to_owned() } else { format!("'{}'", name.replace('\'', r"'\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn names_are_quoted_for_a_shell_where_needed() {
-        assert_eq!(quoted("ada@example.com:my-app"), "ada@example.com:my-app");
-        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
-        assert_eq!(quoted("-x"), "'-x'");
-        assert_eq!(quoted(""), "''");
-    }
 }

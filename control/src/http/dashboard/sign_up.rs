@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use shared::Invalid;
+use shared::text::isolate;
 
 use super::fields::Fields;
 use super::flash::Flash;
@@ -116,7 +117,12 @@ pub(super) async fn submit(State(app): State<AppState>, frame: Frame, from: Clie
         challenge_token: challenge_token(&sent),
     };
     match service::register(&app, from, new).await {
-        Ok(()) => frame.redirect_to(&frame.site().with_next("/sign-up/sent", next.as_deref())),
+        Ok(()) => {
+            // Whether or not the address has an account, an email was sent.
+            let email = sent.text("email").trim();
+            let response = frame.redirect_to(&frame.site().with_next("/sign-up/sent", next.as_deref()))?;
+            frame.with_flash(response, &Flash::good(format!("We sent an email to {}.", isolate(email))).with_address(email))
+        }
         Err(error) => {
             let has_challenge = has_challenge(&frame, &sent, Some(&error));
             let form = refuse_challenged(sign_up_form(&sent), error)?;
@@ -125,12 +131,12 @@ pub(super) async fn submit(State(app): State<AppState>, frame: Frame, from: Clie
     }
 }
 
-fn sent_form(sent: &Fields) -> Form {
-    Form::of([Field::email("email", "Email address").value(sent.text("email"))])
+fn sent_form(address: &str) -> Form {
+    Form::of([Field::email("email", "Email address").value(address)])
 }
 
 pub(super) async fn show_sent(frame: Frame, SignInQuery { next, is_again, .. }: SignInQuery) -> Result<Response> {
-    let form = sent_form(&Fields::default());
+    let form = sent_form(frame.flash().and_then(|flash| flash.address.as_deref()).unwrap_or_default());
     form.page(&Sent { frame: &frame, form: &form, next, is_again })
 }
 
@@ -140,10 +146,10 @@ pub(super) async fn send_again(State(app): State<AppState>, frame: Frame, from: 
         Ok(()) => {
             let text = "If this address has a pending sign-up, we sent another email. Only the link in the latest email works.";
             let response = frame.redirect_to(&frame.site().with_next("/sign-up/sent", next.as_deref()))?;
-            frame.with_flash(response, &Flash::good(text))
+            frame.with_flash(response, &Flash::good(text).with_address(sent.text("email").trim()))
         }
         Err(error) => {
-            let form = sent_form(&sent).refuse(error)?;
+            let form = sent_form(sent.text("email")).refuse(error)?;
             form.page(&Sent { frame: &frame, form: &form, next, is_again: sent.has("again") })
         }
     }

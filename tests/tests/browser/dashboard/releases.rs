@@ -68,7 +68,7 @@ async fn journey(input_method: InputMethod) {
     visit.is_at("demo").await;
     visit.press("First steps to your first release").await;
     visit.is_at("Staging").await;
-    visit.sees("Waiting for the app's first start").await;
+    visit.sees("The app's first start with the SDK").await;
     visit.press("Show the deployment key").await;
     let (key, device) = (visit.read("#key").await, app.anonymous());
     report(&device, &key, "deploy", json!({})).await;

@@ -44,7 +44,7 @@ async fn the_next_page_is_kept_across_a_password_reset_and_a_sign_up() {
     let page = reader.send(&page.form()).await.has_status(400).shows(&back);
     let page = reader.send(&page.form().with(&[("email", "bob@example.com"), ("password", PASSWORD)])).await;
     assert_eq!(page.path, format!("/dashboard/sign-up/sent{NEXT}"));
-    let page = reader.send(&page.form()).await.has_status(400).shows(&back);
+    let page = reader.send(&page.form().with(&[("email", "")])).await.has_status(400).shows(&back);
     let page = reader.send(&page.form().with(&[("email", "bob@example.com")])).await.shows(&back);
     assert_eq!(page.path, format!("/dashboard/sign-up/sent{NEXT}"));
     let page = reader.open(&format!("/dashboard/sign-in{NEXT}")).await;

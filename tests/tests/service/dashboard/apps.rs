@@ -17,7 +17,7 @@ async fn an_empty_account_is_led_to_its_first_release_and_can_create_an_app() {
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
     let login = format!("updraft login --server {}", app.state().settings.base_url);
-    reader.open("/dashboard").await.shows("You have no apps yet").shows(&login);
+    reader.open("/dashboard").await.shows("You have no apps yet").shows(&login).shows("updraft init --app MyApp-iOS --deployment Staging");
     let refused = reader.fill("/dashboard/new-app", &[("name", "a/b")]).await.has_status(400).shows("must not contain");
     stays_text(&refused.html(), "a/b");
     let created = reader.fill("/dashboard/new-app", &[("name", "demo")]).await;
@@ -275,7 +275,7 @@ async fn a_release_is_promoted_once() {
     let form = form.with(&[("rollout", "25")]);
     // Twice, as by a second click.
     for _ in 0..2 {
-        reader.send(&form).await.is_at(PRODUCTION).shows("The new release of Production is v1.");
+        reader.send(&form).await.is_at(PRODUCTION).shows("The new release of Production is v1: devices get it within a minute.");
     }
     let history = ada.get("/v1/apps/demo/deployments/Production/history").await.assert(200);
     assert_eq!(history["history"].as_array().unwrap().len(), 1);

@@ -100,7 +100,8 @@ async fn the_banner_shows_the_mfa_deadline() {
     let mut reader = app.signed_in_reader("ada").await;
     let day = |time| control::testing::dashboard::day(time);
     let deadline = app.clock.now().plus_millis(14 * 86_400_000);
-    reader.open("/dashboard").await.shows("Set up two-factor authentication.</strong>").shows(">in 14 days</time>").shows(&day(deadline));
+    let page = reader.open("/dashboard").await.shows("Set up two-factor authentication.</strong>");
+    page.shows(&format!(">{}</time> on, you need it to create keys", day(deadline)));
     app.clock.advance(14 * 86_400_000 + 1);
     let mut reader = app.signed_in_reader("ada").await;
     reader.open("/dashboard").await.shows("Your account requires two-factor authentication.</strong>");

@@ -97,7 +97,11 @@ async fn no_page_reveals_whether_an_address_has_an_account() {
     for name in ["ada", "bob"] {
         let mut reader = app.reader();
         let page = sign_up(&mut reader, name).await;
-        pages.push((page.path.clone(), page.html().replace(&page.form().fields["csrf"], "")));
+        // What the visitor typed is shown, and fills the form.
+        let email = format!("{name}@example.com");
+        assert_eq!(page.form().fields["email"], email);
+        let page = page.shows(&format!("We sent an email to {email}."));
+        pages.push((page.path.clone(), page.html().replace(&page.form().fields["csrf"], "").replace(&email, "")));
     }
     assert_eq!(pages[0], pages[1]);
     assert_eq!(app.last_mail_to("ada@example.com").await.subject, "You already have an account");
@@ -109,7 +113,8 @@ async fn the_mail_is_sent_again_and_replaces_the_first() {
     let mut reader = app.reader();
     sign_up(&mut reader, "ada").await;
     let first = app.last_mail_to("ada@example.com").await.token();
-    reader.fill("/dashboard/sign-up/sent", &[("email", "ada@example.com")]).await.shows("we sent another email");
+    let page = reader.fill("/dashboard/sign-up/sent", &[("email", "ada@example.com")]).await.shows("we sent another email");
+    assert_eq!(page.form().fields["email"], "ada@example.com");
     let second = app.last_mail_to("ada@example.com").await.token();
     assert_ne!(first, second);
     reader.fill("/dashboard/verify-email", &[("token", &first)]).await.has_status(400);

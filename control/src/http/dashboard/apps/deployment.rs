@@ -6,8 +6,9 @@ use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use shared::FieldErrors;
+use shared::text::shell;
 
-use super::first_steps::FirstSteps;
+use super::first_steps::{FIRST_UPDATE, FirstSteps};
 use super::metrics::{self, RANGES, RangeLink, Row};
 use super::place::{self, Link, Section};
 use super::release::{Summary, audience};
@@ -58,8 +59,12 @@ struct DeploymentPage<'p> {
     /// `None` if the caller may not see it.
     key: Option<String>,
     server: &'p str,
+    /// The options of commands that name the app and the deployment, for a shell.
+    options: String,
     /// What has happened on the way to the first update, until it is installed.
     first_steps: Option<FirstSteps>,
+    /// Whether it was installed while the page waited for it.
+    has_first_update: bool,
 }
 
 /// The search, the label number after which the page starts, and the days of the chart. What is not a number starts at the newest release; other days than
@@ -120,7 +125,10 @@ pub(super) async fn show(
         address: format!("{page}?days={range}#adoption"),
         is_current: range == days,
     });
+    let has_first_update = form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes()).any(|(given, _)| given == FIRST_UPDATE);
     view::page(&DeploymentPage {
+        has_first_update: has_first_update && first_steps.as_ref().is_some_and(|steps| steps.is_installed),
+        options: format!("{} {}", shell::option("--app", called), shell::option("--deployment", &name)),
         ranges: ranges.into(),
         curves: metrics::curves(&history),
         adoption: metrics::adoption(&history),

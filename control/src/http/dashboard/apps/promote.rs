@@ -164,7 +164,10 @@ pub(super) async fn submit(
     };
     match promoted {
         Ok(answer) => {
-            let text = format!("Promoted {label} of {deployment}. The new release of {to} is v{}.", answer.value.label);
+            let text = format!(
+                "Promoted {label} of {deployment}. The new release of {to} is v{}: devices get it within a minute.",
+                answer.value.label
+            );
             frame.redirect_with_flash(&place::deployment(grant.called(), &to), &Flash::good(text))
         }
         Err(error) => {

@@ -27,6 +27,9 @@ use crate::infra::dates::RelativeTime;
 /// The audit events that the page shows.
 const MAX_EVENTS: u8 = 50;
 
+/// How long a release's page says that devices will get it soon, in milliseconds: edges follow within a minute.
+const FRESH: i64 = 2 * 60_000;
+
 /// A release as lists show it.
 pub(super) struct Summary {
     /// Its label.
@@ -99,6 +102,8 @@ struct ReleasePage<'p> {
     sections: Vec<Link>,
     release: Summary,
     audience: String,
+    /// Whether it may not have reached every edge yet.
+    is_fresh: bool,
     deployment: &'p str,
     deployment_page: String,
     package_hash: String,
@@ -188,6 +193,7 @@ pub(super) async fn show(
         crumbs: place::crumbs(&frame, &[(name, place::app(name)), (&deployment, page.clone())]),
         sections: place::sections(&frame, &grant, Section::Deployments),
         audience: audience(&release),
+        is_fresh: !row.is_disabled && frame.now().0 - row.upload_time.0 < FRESH,
         release,
         deployment: &deployment,
         metrics: frame.path(&format!("{page}/metrics")),
