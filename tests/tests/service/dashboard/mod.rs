@@ -18,6 +18,7 @@ mod forged;
 mod headers;
 mod keys;
 mod navigation;
+mod outlook;
 mod overview;
 mod passkeys;
 mod passwords;
