@@ -38,7 +38,7 @@ pub(super) fn audience(release: &Summary, outlook: &Outlook) -> Result<String> {
         return Ok(format!("{label} is disabled: no device gets it. Devices with {versions} get {}.", named(&gets.outside)));
     }
     if !gets.has(own) {
-        let by: BTreeSet<_> = gets.inside.union(&gets.outside).copied().filter(Option::is_some).collect();
+        let by: BTreeSet<_> = gets.inside.union(&gets.outside).copied().collect();
         return Ok(format!("{label} was replaced by {}: no device with {versions} gets it now.", newer(&by)));
     }
     if *rollout < 100 {

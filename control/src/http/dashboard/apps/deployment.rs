@@ -46,6 +46,7 @@ struct Listed {
 
 #[derive(Template)]
 #[template(path = "dashboard/deployment.html")]
+#[expect(clippy::struct_excessive_bools, reason = "what a template shows")]
 struct DeploymentPage<'p> {
     frame: &'p Frame,
     crumbs: Vec<Link>,
