@@ -18,6 +18,10 @@
     return color;
   };
   const color = (index) => ink(`--curve-${(index % 8) + 1}`);
+  // A measure has the same color in every chart. Releases have those by their order. Equal curves hide each other: installs are drawn dashed over downloads.
+  const COLORS = { Active: "--curve-1", Downloaded: "--curve-2", Downloads: "--curve-2", Installed: "--curve-4", Installs: "--curve-4", Failed: "--curve-5", Failures: "--curve-5" };
+  const DASHES = { Installed: [8, 6], Installs: [8, 6], Failed: [2, 4], Failures: [2, 4] };
+  const inkOf = (name, index) => (Object.hasOwn(COLORS, name) ? ink(COLORS[name]) : color(index));
 
   const read = (table) => {
     const names = [...table.tHead.rows[0].cells].slice(1).map((cell) => cell.textContent.trim());
@@ -46,13 +50,18 @@
     const number = new Intl.NumberFormat("en-US");
     const series = names.map((name, index) => ({
       label: name,
-      stroke: color(index),
+      stroke: inkOf(name, index),
       fill: isStacked ? color(index) : undefined,
+      dash: isStacked ? undefined : DASHES[name],
       width: isStacked ? 1 : 2,
       // A single day or minute has no line: a bar, or a large dot.
       paths: isStacked && times.length === 1 ? uPlot.paths.bars({ size: [0.6, 100] }) : undefined,
-      points: { show: !isStacked && times.length === 1, size: 10, fill: color(index) },
-      value: (_, __, ___, at) => (at === null || curves[index][at] === null ? "–" : number.format(curves[index][at])),
+      points: { show: !isStacked && times.length === 1, size: 10, fill: inkOf(name, index) },
+      // Where nobody points at the chart, its legend shows the end.
+      value: (_, __, ___, at) => {
+        const value = curves[index][at ?? times.length - 1];
+        return value === null || value === undefined ? "–" : number.format(value);
+      },
     }));
     // The highest first, so that those below are drawn over it.
     const order = isStacked ? names.map((_, index) => names.length - 1 - index) : names.map((_, index) => index);
@@ -68,7 +77,7 @@
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
       scales: { x: { range: () => [first - room, last + room] }, y: { range: (_, low, high) => [Math.min(low ?? 0, 0), Math.max(high ?? 0, 1)] } },
       axes: [{ ...axis, incrs: isByDay ? [1, 2, 7, 14, 30, 60, 90].map((days) => days * 86_400) : [60, 300, 600, 900, 3_600, 10_800, 21_600, 43_200], values: (_, all) => all.map((seconds) => time.format(seconds * 1000)) }, { ...axis, size: 64, values: (_, values) => values.map((value) => (Number.isInteger(value) ? number.format(value) : "")) }],
-      series: [{ label: isByDay ? "Day" : "Time", value: (_, seconds) => (seconds === null ? "–" : time.format(seconds * 1000)) }, ...order.map((index) => series[index])],
+      series: [{ label: isByDay ? "Day" : "Time", value: (_, seconds) => time.format((seconds ?? last) * 1000) }, ...order.map((index) => series[index])],
       cursor: { drag: { x: false, y: false } },
     };
     drawn.set(place, new uPlot(options, [times, ...order.map((index) => shown[index])], place));

@@ -9,7 +9,7 @@
 //!
 //! Every other operation has its own file, with its rules; all that create a release end in `service::add`. `size` limits what one deployment and one
 //! account may cost, `current` returns deployments with their newest release, `contents` the files of a package and what differs between two,
-//! in `turns`.
+//! in `turns`. `outlook` tells what devices get.
 
 pub mod allowance;
 pub mod blob;
@@ -19,6 +19,7 @@ pub mod current;
 pub mod info;
 pub mod listing;
 mod method;
+pub mod outlook;
 pub mod promotion;
 pub mod repo;
 pub mod rollback;

@@ -163,8 +163,8 @@ pub struct NewReleaseRow<'a> {
     pub row: &'a ReleaseRow,
 }
 
-/// What the rules for a new release need.
-#[derive(Debug, sqlx::FromRow)]
+/// What the rules for a new release need, and what decides which release a device gets.
+#[derive(Clone, Debug, sqlx::FromRow)]
 pub struct RangeRow {
     /// The number of its label.
     pub label: i64,

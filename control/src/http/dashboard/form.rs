@@ -9,6 +9,7 @@ use axum::response::Response;
 use super::fields::Fields;
 use super::roles;
 use super::view::{self, sentence, wait};
+use crate::domain::conflict::Conflict;
 use crate::domain::error::{Error, Result};
 use shared::{FieldError, FieldErrors};
 
@@ -168,6 +169,10 @@ impl Form {
                 self.retry_after = Some(*retry_after);
             }
             _ if error.asks_for_login() => return Err(error),
+            // In the words of the form instead of those of the API.
+            Error::Conflict(Conflict::SameContents(label)) => {
+                self.refusal = Some(format!("The contents are identical to v{label}, the current release for this target version."));
+            }
             Error::Refused(refusal) => self.refusal = Some(roles::refused(refusal)),
             Error::WrongCredentials(_) | Error::Conflict(_) | Error::Quota(_) | Error::NotConfigured(_) => {
                 self.refusal = Some(sentence(&error.to_string()));

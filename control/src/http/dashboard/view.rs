@@ -64,6 +64,37 @@ pub fn grouped(number: i64) -> String {
     text
 }
 
+/// A number of devices in words.
+pub fn devices(number: i64) -> String {
+    match number {
+        0 => "no device".to_owned(),
+        1 => "1 device".to_owned(),
+        _ => format!("{} devices", grouped(number)),
+    }
+}
+
+/// A number of active devices in words.
+pub fn active_devices(number: i64) -> String {
+    match number {
+        0 => "no active devices".to_owned(),
+        1 => "1 active device".to_owned(),
+        _ => format!("{} active devices", grouped(number)),
+    }
+}
+
+/// Devices and a verb in the right number: `1 device runs`.
+pub fn devices_run(number: i64) -> String {
+    format!("{} {}", devices(number), if number > 1 { "run" } else { "runs" })
+}
+
+/// The beginning of a long text on one line, for lists.
+pub fn shortened(text: &str) -> String {
+    const MOST: usize = 100;
+    let line = text.lines().next().unwrap_or_default();
+    let start: String = line.chars().take(MOST).collect();
+    if start.len() < text.len() { format!("{}…", start.trim_end()) } else { start }
+}
+
 /// A size for people, in units of 1,000 as download sizes are shown elsewhere: `999 bytes`, `1.5 MB`. Rounded down: a limit that is nearly reached is not
 /// shown as reached.
 pub fn bytes(size: i64) -> String {
@@ -109,6 +140,11 @@ mod tests {
         ] {
             assert_eq!(bytes(size), text);
         }
+        assert_eq!([0, 1, 2_000].map(devices_run), ["no device runs", "1 device runs", "2,000 devices run"]);
+        assert_eq!([0, 1, 2_000].map(active_devices), ["no active devices", "1 active device", "2,000 active devices"]);
+        let long = "a ".repeat(200);
+        assert_eq!(shortened(&long).chars().count(), 100);
+        assert_eq!([shortened("one\ntwo"), shortened("one"), shortened("")], ["one…", "one", ""]);
         for (part, whole, text) in
             [(0, 0, "–"), (0, 10, "0%"), (1, 3, "33.3%"), (10, 10, "100%"), (1, 100_000, "<0.1%"), (99_999, 100_000, ">99.9%")]
         {

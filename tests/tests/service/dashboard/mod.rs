@@ -19,6 +19,7 @@ mod forged;
 mod headers;
 mod keys;
 mod navigation;
+mod outlook;
 mod overview;
 mod passkeys;
 mod passwords;

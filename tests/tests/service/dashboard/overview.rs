@@ -32,7 +32,12 @@ async fn the_list_shows_what_runs_on_each_deployment() {
     jobs::history_round(&app.state()).await;
     let mut reader = app.signed_in_reader("ada").await;
     let page = reader.open("/dashboard").await.shows("releases/v2\">v2</a> for <bdi>^1.2.0</bdi>").shows("Mandatory").shows("25%");
-    let page = page.shows("33.3% failed").shows("by <bdi>ada@example.com</bdi>").shows("4 active").shows("No release yet").shows("Owner");
+    let page = page
+        .shows("v2 failed on 33.3% (1 of 3)")
+        .shows("by <bdi>ada@example.com</bdi>")
+        .shows("4 active devices")
+        .shows("No release yet")
+        .shows("Owner");
     // The device that runs the binary is not of a release.
     let page = page.shows("aria-label=\"Active devices in the last 14 days: from 3 to 3\"").html();
     assert!(!page.contains("Disabled") && !page.contains("releases/v1\""), "{page}");

@@ -58,7 +58,7 @@ const ADD: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, act
 pub const SQL: &[&str] = &[LIST, PLACES, TOTALS, TOTALS_OF, EXISTING, OPEN_DAYS, ADD];
 
 /// The counts of one label or binary version.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, Default, sqlx::FromRow)]
 pub struct CounterRow {
     /// A label, a binary version or `other`.
     pub place: String,

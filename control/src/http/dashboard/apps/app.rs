@@ -4,6 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
+use super::failing;
 use super::place::{self, Link, Section};
 use super::release::Summary;
 use crate::domain::access::collaborators::{self, SharedRow};
@@ -26,6 +27,8 @@ struct Item {
     active: String,
     share: String,
     failure_rate: String,
+    /// Whether the current release fails on many devices.
+    is_failing: bool,
 }
 
 #[derive(Template)]
@@ -62,10 +65,13 @@ pub(super) async fn show(
     for (deployment, newest) in deployments {
         let Totals { active, current, installed, failed } = totals.remove(&deployment.id).unwrap_or_default();
         let page = place::deployment(name, &deployment.name);
+        let current_release = newest.map(|newest| Summary::of(&frame, (name, &deployment.name), &newest.row)).transpose()?;
+        let enabled = current_release.as_ref().filter(|release| !release.is_disabled);
         items.push(Item {
+            is_failing: enabled.is_some_and(|release| failing::warning(&release.label, installed, failed).is_some()),
             metrics: frame.path(&format!("{page}/metrics")),
             page: frame.path(&page),
-            current: newest.map(|newest| Summary::of(&frame, (name, &deployment.name), &newest.row)).transpose()?,
+            current: current_release,
             active: view::grouped(active),
             share: view::share(current, active),
             failure_rate: view::share(failed, installed.saturating_add(failed)),

@@ -8,17 +8,21 @@ use axum::response::Response;
 use shared::FieldErrors;
 use shared::text::shell;
 
+use super::audience::audience;
+use super::failing;
 use super::first_steps::{FIRST_UPDATE, FirstSteps};
 use super::metrics::{self, RANGES, RangeLink, Row};
 use super::place::{self, Link, Section};
-use super::release::{Summary, audience};
+use super::release::Summary;
 use crate::domain::access::grant::{ManageDeployments, ManageReleases, ReadApp, ReadMetrics};
 use crate::domain::access::{AppGrant, DashboardSession};
+use crate::domain::counting::counters::{self, repo::CounterRow};
 use crate::domain::counting::history::days::DayRange;
 use crate::domain::counting::history::summary;
 use crate::domain::error::Result;
 use crate::domain::releases::current;
 use crate::domain::releases::listing::{self, Page};
+use crate::domain::releases::outlook::Outlook;
 use crate::domain::releases::repo::{ListFilter, ReleaseRow};
 use crate::domain::releases::service::label;
 use crate::http::AppState;
@@ -26,15 +30,24 @@ use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::view;
 use crate::http::extract::query::parameters;
 use crate::http::extract::{DeploymentPath, encode_segment};
-use crate::infra::db::ReadTx;
 
 /// The releases of a page.
 const PAGE_SIZE: u8 = 25;
 /// The days of the chart, unless others are chosen.
 const DEFAULT_DAYS: i64 = 30;
 
+/// A release in the list.
+struct Listed {
+    release: Summary,
+    /// Whether some devices get it.
+    is_live: bool,
+    active: String,
+    failure_rate: String,
+}
+
 #[derive(Template)]
 #[template(path = "dashboard/deployment.html")]
+#[expect(clippy::struct_excessive_bools, reason = "what a template shows")]
 struct DeploymentPage<'p> {
     frame: &'p Frame,
     crumbs: Vec<Link>,
@@ -45,7 +58,19 @@ struct DeploymentPage<'p> {
     metrics: String,
     current: Option<Summary>,
     audience: String,
-    releases: Vec<Summary>,
+    /// How many devices run the current release.
+    running: String,
+    /// That the current release fails on many devices.
+    warning: Option<String>,
+    /// Whether there is more than one release.
+    has_several: bool,
+    /// Whether there is an earlier release for the target version of the current one.
+    can_roll_back: bool,
+    /// The next step of an unfinished rollout, in percent.
+    next_step: Option<i64>,
+    /// Where the current release can be promoted.
+    promotion: String,
+    releases: Vec<Listed>,
     search: String,
     /// The next page of the list.
     older: Option<String>,
@@ -76,16 +101,9 @@ fn read(query: &str) -> (String, Option<i64>, i64) {
     (search.map(Cow::into_owned).unwrap_or_default(), before, days)
 }
 
-/// What devices outside an unfinished rollout keep: the newest complete release before it for the same app versions.
-async fn kept(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, newest: &ReleaseRow) -> Result<Option<String>> {
-    if newest.is_disabled || newest.rollout.is_none_or(|rollout| rollout >= 100) {
-        return Ok(None);
-    }
-    let filter = ListFilter { app_version: Some(newest.app_version.clone()), is_disabled: Some(false), ..ListFilter::default() };
-    let before = Page { limit: PAGE_SIZE, after: Some(newest.label), filter, search: None };
-    let (rows, _) = listing::list(tx, grant, deployment, &before).await?;
-    let complete = rows.into_iter().find(|row| row.rollout.is_none_or(|rollout| rollout >= 100));
-    complete.map(|row| Ok(format!(" The others stay on {}.", label(row.label)?))).transpose()
+/// The step after this percentage of a rollout, among those that the slider has (`ui::steps`).
+fn next_step(rollout: i64) -> Option<i64> {
+    [5, 10, 25, 50, 100].into_iter().find(|step| *step > rollout)
 }
 
 pub(super) async fn show(
@@ -107,10 +125,8 @@ pub(super) async fn show(
     let mut tx = app.db.read().await?;
     let (deployment, newest) = current::get(&mut tx, &grant, &name).await?;
     let (rows, next) = listing::list(&mut tx, &grant, &name, &wanted).await?;
-    let kept = match &newest {
-        Some(newest) => kept(&mut tx, &grant, &name, &newest.row).await?,
-        None => None,
-    };
+    let outlook = Outlook::read(&mut tx, &grant, &name).await?;
+    let counters = counters::list(&mut tx, &metrics_grant, &name).await?;
     let first_steps =
         FirstSteps::of(&app, &frame, &mut tx, (&grant, &metrics_grant), &name, deployment.key.as_deref(), newest.as_ref()).await?;
     drop(tx);
@@ -120,6 +136,23 @@ pub(super) async fn show(
     let summary = |row: &ReleaseRow| Summary::of(&frame, (called, &name), row);
     let current = newest.map(|newest| summary(&newest.row)).transpose()?;
     let page = frame.path(&place::deployment(called, &name));
+    let counted = |label: &str| counters.iter().find(|row| row.place == label);
+    let live = outlook.live();
+    let listed = |row: &ReleaseRow| -> Result<Listed> {
+        let release = summary(row)?;
+        let CounterRow { active, installed, failed, .. } = counted(&release.label).cloned().unwrap_or_default();
+        // Where it is not known, the release's page tells.
+        let is_live = !row.is_disabled && live.as_ref().is_none_or(|live| label(row.label).is_ok_and(|label| live.contains(&label)));
+        let failure_rate = view::share(failed, installed.saturating_add(failed));
+        Ok(Listed { release, is_live, active: view::grouped(active), failure_rate })
+    };
+    let audience = current.as_ref().map(|current| audience(current, &outlook)).transpose()?.unwrap_or_default();
+    let now = current.as_ref().map(|current| (current, counted(&current.label).cloned().unwrap_or_default()));
+    let failing = |(current, counts): &(&Summary, CounterRow)| failing::warning(&current.label, counts.installed, counts.failed);
+    let warning = now.as_ref().filter(|(current, _)| !current.is_disabled).and_then(failing);
+    let running = now.map(|(current, counts)| view::sentence(&format!("{} {} now", view::devices_run(counts.active), current.label)));
+    // Staging is there to test what goes to Production.
+    let destination = if name == "Staging" { "?destination=Production" } else { "" };
     let ranges = RANGES.map(|range| RangeLink {
         text: metrics::length(range),
         address: format!("{page}?days={range}#adoption"),
@@ -137,9 +170,15 @@ pub(super) async fn show(
         app: called,
         name: &name,
         metrics: format!("{page}/metrics"),
-        audience: current.as_ref().map(audience).unwrap_or_default() + &kept.unwrap_or_default(),
+        audience,
+        running: running.unwrap_or_default(),
+        warning,
+        has_several: outlook.count() > 1,
+        can_roll_back: outlook.has_earlier(),
+        next_step: current.as_ref().filter(|current| !current.is_disabled).and_then(|current| next_step(current.rollout)),
+        promotion: current.as_ref().map(|current| format!("{}/promote{destination}", current.page)).unwrap_or_default(),
+        releases: rows.iter().map(listed).collect::<Result<_>>()?,
         current,
-        releases: rows.iter().map(summary).collect::<Result<_>>()?,
         older: next.map(|next| format!("{page}?search={}&before={next}#releases", encode_segment(&search))),
         search,
         page,

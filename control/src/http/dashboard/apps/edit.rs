@@ -1,7 +1,7 @@
 //! The form that changes a release: its rollout, target version, description, and whether it is mandatory or disabled.
 
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use shared::hash::Sha256Hex;
 use shared::keys::Label;
@@ -9,13 +9,16 @@ use shared::rollout::Percent;
 use shared::version::Range;
 use shared::{FieldErrors, Invalid};
 
+use super::audience::if_disabled;
 use super::place::{self, Link};
+use super::release::Summary;
 use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::counting::counters;
 use crate::domain::error::{Error, Result};
 use crate::domain::releases::change::{self, ReleaseChange, fingerprint};
 use crate::domain::releases::info::ReleaseInfoInput;
+use crate::domain::releases::outlook::Outlook;
 use crate::domain::releases::repo::ReleaseRow;
 use crate::domain::releases::{ReleaseMethod, current, service};
 use crate::http::AppState;
@@ -24,6 +27,7 @@ use crate::http::dashboard::flash::Flash;
 use crate::http::dashboard::form::{Field, Form};
 use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::view;
+use crate::http::extract::query::parameters;
 use crate::http::extract::{DeploymentPath, LabelPath};
 
 /// The field with the fingerprint of what the form showed.
@@ -38,8 +42,9 @@ struct Edit<'p> {
     page: String,
     label: Label,
     /// How many devices run the release.
-    active: i64,
-    active_text: String,
+    running: String,
+    /// What devices get if it is disabled. `None` if it is.
+    instead: Option<String>,
     is_mandatory: bool,
     is_disabled: bool,
     seen: Sha256Hex,
@@ -51,6 +56,7 @@ struct Found {
     /// Whether its rollout can grow.
     has_rollout: bool,
     active: i64,
+    outlook: Outlook,
 }
 
 /// What a request names.
@@ -72,10 +78,11 @@ impl Target<'_> {
         let row = service::find(&mut tx, self.read, self.deployment, self.label).await?.row;
         let (_, newest) = current::get(&mut tx, self.read, self.deployment).await?;
         let counters = counters::list(&mut tx, self.metrics, self.deployment).await?;
+        let outlook = Outlook::read(&mut tx, self.read, self.deployment).await?;
         let place = self.label.to_string();
         let active = counters.into_iter().find(|counter| counter.place == place).map_or(0, |counter| counter.active);
         let has_rollout = row.rollout.is_some() && newest.is_some_and(|newest| newest.row.label == row.label);
-        Ok(Found { row, has_rollout, active })
+        Ok(Found { row, has_rollout, active, outlook })
     }
 }
 
@@ -91,9 +98,31 @@ fn form(found: &Found) -> Form {
     Form::of(found.has_rollout.then_some(rollout).into_iter().chain([target]).chain(has_description.then_some(text)))
 }
 
-fn page(frame: &Frame, target: &Target<'_>, found: &Found, form: &Form, sent: Option<&Fields>) -> Result<Response> {
+/// What a link puts into the form: a higher rollout, or that the release is disabled. Only the form's button changes anything.
+#[derive(Default)]
+struct Prefill {
+    rollout: Option<i64>,
+    is_disabled: bool,
+}
+
+impl Prefill {
+    fn of(query: &str, found: &Found) -> Self {
+        let mut errors = FieldErrors::default();
+        let [rollout, disabled] = parameters(query, ["rollout", "isDisabled"], &mut errors);
+        if !errors.is_empty() {
+            return Self::default();
+        }
+        let current = found.row.rollout.unwrap_or(100);
+        let rollout = rollout.and_then(|text| text.parse::<i64>().ok()).filter(|rollout| (current..=100).contains(rollout));
+        Self { rollout, is_disabled: disabled.is_some_and(|text| text == "on") }
+    }
+}
+
+/// The page. `flags`: whether the release is mandatory and disabled, in the form.
+fn page(frame: &Frame, target: &Target<'_>, found: &Found, form: &Form, flags: (bool, bool)) -> Result<Response> {
     let (name, row) = (target.read.called(), &found.row);
     let release = target.page();
+    let summary = Summary::of(frame, (name, target.deployment), row)?;
     form.page(&Edit {
         frame,
         crumbs: place::crumbs(
@@ -107,10 +136,10 @@ fn page(frame: &Frame, target: &Target<'_>, found: &Found, form: &Form, sent: Op
         form,
         page: frame.path(&release),
         label: target.label,
-        active: found.active,
-        active_text: view::grouped(found.active),
-        is_mandatory: sent.map_or(row.is_mandatory, |sent| sent.has("isMandatory")),
-        is_disabled: sent.map_or(row.is_disabled, |sent| sent.has("isDisabled")),
+        running: view::sentence(&format!("{} it now", view::devices_run(found.active))),
+        instead: if row.is_disabled { None } else { Some(if_disabled(&summary, &found.outlook)?) },
+        is_mandatory: flags.0,
+        is_disabled: flags.1,
         seen: fingerprint(row),
     })
 }
@@ -145,10 +174,17 @@ pub(super) async fn show(
     metrics: AppGrant<ReadMetrics>,
     DeploymentPath(deployment): DeploymentPath,
     LabelPath(label): LabelPath,
+    RawQuery(query): RawQuery,
 ) -> Result<Response> {
     let target = Target { read: &grant, metrics: &metrics, deployment: &deployment, label };
     let found = target.find(&app).await?;
-    page(&frame, &target, &found, &form(&found), None)
+    let prefill = Prefill::of(query.as_deref().unwrap_or_default(), &found);
+    let mut form = form(&found);
+    for field in form.fields.iter_mut().filter(|field| field.name == "rollout") {
+        field.value = prefill.rollout.map_or(field.value.clone(), |rollout| rollout.to_string());
+    }
+    let flags = (found.row.is_mandatory, found.row.is_disabled || prefill.is_disabled);
+    page(&frame, &target, &found, &form, flags)
 }
 
 #[expect(clippy::too_many_arguments, reason = "extractors")]
@@ -181,7 +217,7 @@ pub(super) async fn submit(
             let found = target.find(&app).await?;
             let mut form = form(&found);
             form.keep(&sent);
-            page(&frame, &target, &found, &form.refuse(error)?, Some(&sent))
+            page(&frame, &target, &found, &form.refuse(error)?, (sent.has("isMandatory"), sent.has("isDisabled")))
         }
     }
 }

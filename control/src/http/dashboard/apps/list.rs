@@ -9,6 +9,7 @@ use shared::FieldErrors;
 use shared::keys::Name;
 use shared::time::UtcDay;
 
+use super::failing;
 use super::place;
 use super::release::Summary;
 use super::trend::Trend;
@@ -43,7 +44,10 @@ struct Deployment {
     metrics: String,
     current: Option<Summary>,
     active: String,
-    failure_rate: String,
+    /// How often the current release failed; `None` until a device has tried it.
+    failures: Option<String>,
+    /// That it fails on many devices.
+    warning: Option<String>,
     trend: Option<Trend>,
 }
 
@@ -69,12 +73,26 @@ impl Item {
         let deployment = |one: DeploymentOverview| -> Result<Deployment> {
             let page = place::deployment(&app.name, &one.name);
             let Totals { active, installed, failed, .. } = one.totals;
+            let current = one.newest.as_ref().map(|row| Summary::of(frame, (&app.name, &one.name), row)).transpose()?;
+            let tried = installed.saturating_add(failed);
+            let counted = current.as_ref().filter(|_| tried > 0);
+            let failures = |release: &Summary| {
+                format!(
+                    "{} failed on {} ({} of {})",
+                    release.label,
+                    view::share(failed, tried),
+                    view::grouped(failed),
+                    view::grouped(tried)
+                )
+            };
+            let enabled = current.as_ref().filter(|release| !release.is_disabled);
             Ok(Deployment {
+                failures: counted.map(failures),
+                warning: enabled.and_then(|release| failing::warning(&release.label, installed, failed)),
                 metrics: frame.path(&format!("{page}/metrics")),
                 page: frame.path(&page),
-                current: one.newest.as_ref().map(|row| Summary::of(frame, (&app.name, &one.name), row)).transpose()?,
-                active: view::grouped(active),
-                failure_rate: view::share(failed, installed.saturating_add(failed)),
+                current,
+                active: view::active_devices(active),
                 trend: Trend::of(days, &one.active),
                 name: one.name,
             })

@@ -4,12 +4,14 @@
 mod activity;
 mod app;
 mod app_settings;
+mod audience;
 mod audit_words;
 mod check;
 mod collaborators;
 mod contents;
 mod deployment;
 mod edit;
+mod failing;
 mod first_steps;
 mod form_page;
 mod list;

@@ -10,6 +10,7 @@ use axum::response::Response;
 use shared::FieldErrors;
 use shared::ids::{DeploymentId, ReleaseId};
 use shared::keys::Label;
+use shared::version::Range;
 
 use super::contents;
 use super::edit::percent;
@@ -22,6 +23,7 @@ use crate::domain::counting::counters;
 use crate::domain::error::{Error, Result, Thing};
 use crate::domain::releases::info::ReleaseInfoInput;
 use crate::domain::releases::promotion::{self, Pinned, Promotion};
+use crate::domain::releases::repo::ReleaseRow;
 use crate::domain::releases::{current, service};
 use crate::http::AppState;
 use crate::http::dashboard::fields::Fields;
@@ -37,6 +39,7 @@ struct Destination {
     id: DeploymentId,
     name: String,
     current: Option<Summary>,
+    /// How many devices it has.
     active: String,
     /// Shows what would change there.
     preview: String,
@@ -54,13 +57,32 @@ struct PromotePage<'p> {
     release_id: ReleaseId,
     destinations: Vec<Destination>,
     chosen: String,
+    is_mandatory: bool,
+    is_disabled: bool,
     /// What would change in the chosen destination.
     contents: contents::View,
     once: String,
 }
 
-fn form() -> Form {
-    Form::of([Field::text("rollout", "Rollout in percent").hint("100 gives it to all devices at once.").value("100")])
+/// The fields, with the values of the promoted release. A description of several lines stays as it is.
+fn form(row: &ReleaseRow) -> Form {
+    let rollout = Field::text("rollout", "Rollout in percent").hint("100 gives it to all devices at once.").value("100");
+    let target = Field::text("appVersion", "Target version").hint("Such as ^1.2.0, or * for all.").value(&row.app_version);
+    let text = row.description.as_deref().unwrap_or_default();
+    let description = Field::text("description", "Description").optional().value(text);
+    Form::of([target, rollout].into_iter().chain((!text.contains('\n')).then_some(description)))
+}
+
+/// The values of a sent form.
+fn read(sent: &Fields, errors: &mut FieldErrors) -> ReleaseInfoInput {
+    ReleaseInfoInput {
+        app_version: errors.take("appVersion", sent.get("appVersion").map(|text| Range::parse(text.trim())).transpose()).flatten(),
+        description: errors.take("description", sent.get("description").map(str::parse).transpose()).flatten(),
+        is_mandatory: Some(sent.has("isMandatory")),
+        is_disabled: Some(sent.has("isDisabled")),
+        rollout: errors.take("rollout", percent(sent.text("rollout"))),
+        package_hash: None,
+    }
 }
 
 async fn page(
@@ -68,8 +90,8 @@ async fn page(
     frame: &Frame,
     (grant, metrics): (&AppGrant<ReadApp>, &AppGrant<ReadMetrics>),
     (deployment, label): (&str, Label),
-    form: &Form,
     chosen: &str,
+    refused: Option<(&Fields, Error)>,
 ) -> Result<Response> {
     let name = grant.called();
     let mut tx = app.db.read().await?;
@@ -77,6 +99,20 @@ async fn page(
     let all = current::list(&mut tx, grant).await?;
     let totals = counters::totals(&mut tx, metrics).await?;
     drop(tx);
+    let (mut is_mandatory, mut is_disabled) = (row.is_mandatory, row.is_disabled);
+    let mut form = form(&row);
+    if let Some((sent, error)) = refused {
+        form.keep(sent);
+        (is_mandatory, is_disabled) = (sent.has("isMandatory"), sent.has("isDisabled"));
+        form = match error {
+            Error::NotFound(Thing::Destination | Thing::Release) => {
+                let text =
+                    "A deployment was renamed, deleted or created since you opened this page. Check the destination, and promote again.";
+                form.refuse_with_text(StatusCode::NOT_FOUND, text)
+            }
+            other => form.refuse(other)?,
+        };
+    }
     let release = place::release(name, deployment, label);
     let address = frame.path(&release);
     let (mut destinations, mut currents) = (Vec::new(), BTreeMap::new());
@@ -86,7 +122,7 @@ async fn page(
         destinations.push(Destination {
             current,
             preview: format!("{address}/promote?destination={}#differences", encode_segment(&one.name)),
-            active: view::grouped(totals.get(&one.id).map_or(0, |totals| totals.active)),
+            active: view::active_devices(totals.get(&one.id).map_or(0, |totals| totals.active)),
             name: one.name,
             id: one.id,
         });
@@ -102,11 +138,13 @@ async fn page(
             frame,
             &[(name, place::app(name)), (deployment, place::deployment(name, deployment)), (&label.to_string(), release.clone())],
         ),
-        form,
+        form: &form,
         page: address,
         release: Summary::of(frame, (name, deployment), &row)?,
         release_id: row.id,
         chosen,
+        is_mandatory,
+        is_disabled,
         contents,
         destinations,
         once: once::new(app)?,
@@ -126,7 +164,7 @@ pub(super) async fn show(
     RawQuery(query): RawQuery,
 ) -> Result<Response> {
     let chosen = query.and_then(|query| parameter(&query, "destination").ok().flatten().map(Cow::into_owned));
-    page(&app, &frame, (&grant, &metrics), (&deployment, label), &form(), &chosen.unwrap_or_default()).await
+    page(&app, &frame, (&grant, &metrics), (&deployment, label), &chosen.unwrap_or_default(), None).await
 }
 
 #[expect(clippy::too_many_arguments, reason = "extractors")]
@@ -142,7 +180,7 @@ pub(super) async fn submit(
     sent: Fields,
 ) -> Result<Response> {
     let mut errors = FieldErrors::default();
-    let rollout = errors.take("rollout", percent(sent.text("rollout")));
+    let overrides = read(&sent, &mut errors);
     // The ID of the deployment that the page showed, and its name there.
     let (id, to) = sent.text("destination").split_once('/').unwrap_or_default();
     let to = to.to_owned();
@@ -155,7 +193,6 @@ pub(super) async fn submit(
     };
     let promoted = match pinned {
         Some(pinned) if errors.is_empty() => {
-            let overrides = ReleaseInfoInput { rollout, ..ReleaseInfoInput::default() };
             let promotion = Promotion { from: deployment.clone(), to: to.clone(), label: Some(label), overrides, pinned: Some(pinned) };
             promotion::promote(&app, &right, &promotion, once::read(&sent).as_ref()).await
         }
@@ -170,17 +207,6 @@ pub(super) async fn submit(
             );
             frame.redirect_with_flash(&place::deployment(grant.called(), &to), &Flash::good(text))
         }
-        Err(error) => {
-            let mut form = form();
-            form.keep(&sent);
-            let form = match error {
-                Error::NotFound(Thing::Destination | Thing::Release) => {
-                    let text = "A deployment was renamed, deleted or created since you opened this page. Check the destination, and promote again.";
-                    form.refuse_with_text(StatusCode::NOT_FOUND, text)
-                }
-                other => form.refuse(other)?,
-            };
-            page(&app, &frame, (&grant, &metrics), (&deployment, label), &form, &to).await
-        }
+        Err(error) => page(&app, &frame, (&grant, &metrics), (&deployment, label), &to, Some((&sent, error))).await,
     }
 }

@@ -6,7 +6,9 @@ use axum::response::Response;
 use shared::hash::BlobKey;
 use shared::signature::download_url;
 
+use super::audience::{audience, label_of};
 use super::contents;
+use super::failing;
 use super::place::{self, Link, Section};
 use super::release_record::{Event, Point};
 use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
@@ -16,6 +18,7 @@ use crate::domain::counting::counters::{self, repo::CounterRow};
 use crate::domain::counting::recent;
 use crate::domain::error::Result;
 use crate::domain::releases::ReleaseMethod;
+use crate::domain::releases::outlook::Outlook;
 use crate::domain::releases::repo::ReleaseRow;
 use crate::domain::releases::service::{self, label};
 use crate::http::AppState;
@@ -55,6 +58,13 @@ pub(super) struct Summary {
 }
 
 impl Summary {
+    /// The beginning of the description.
+    pub(super) fn note(&self) -> String {
+        view::shortened(&self.description)
+    }
+}
+
+impl Summary {
     /// Converts a row. The release is in this app and deployment.
     pub(super) fn of(frame: &Frame, (app, deployment): (&str, &str), row: &ReleaseRow) -> Result<Self> {
         let label = label(row.label)?;
@@ -79,19 +89,8 @@ fn method(row: &ReleaseRow) -> String {
     match row.release_method {
         ReleaseMethod::Upload => "Upload".to_owned(),
         ReleaseMethod::Promote => format!("Promoted from {} of {}", original, row.original_deployment.as_deref().unwrap_or_default()),
-        ReleaseMethod::Rollback => format!("Rollback to {original}"),
+        ReleaseMethod::Rollback => format!("Rollback to {original}: the same contents"),
     }
-}
-
-/// Who gets a release, as a sentence.
-pub(super) fn audience(release: &Summary) -> String {
-    let Summary { label, target, rollout, .. } = release;
-    if release.is_disabled {
-        return format!("{label} is disabled: no device gets it.");
-    }
-    let devices = if *rollout == 100 { "all devices".to_owned() } else { format!("{rollout}% of the devices") };
-    let versions = if target == "*" { "any app version".to_owned() } else { format!("app version {target}") };
-    format!("{label} goes to {devices} with {versions}.")
 }
 
 #[derive(Template)]
@@ -104,6 +103,12 @@ struct ReleasePage<'p> {
     audience: String,
     /// Whether it may not have reached every edge yet.
     is_fresh: bool,
+    /// Whether some devices get it.
+    is_live: bool,
+    /// That it fails on many devices.
+    warning: Option<String>,
+    /// Whether it is the newest release, with another one to roll back to.
+    can_roll_back: bool,
     deployment: &'p str,
     deployment_page: String,
     package_hash: String,
@@ -177,6 +182,7 @@ pub(super) async fn show(
     let mut tx = app.db.read().await?;
     let (row, before) = service::with_previous(&mut tx, &grant, &deployment, label).await?;
     let counters = counters::list(&mut tx, &metrics, &deployment).await?;
+    let outlook = Outlook::read(&mut tx, &grant, &deployment).await?;
     let events = events::of_release(&mut tx, &grant, &row.id, MAX_EVENTS).await?;
     drop(tx);
     let events = events.into_iter().map(|event| Event::of(&frame, event)).collect::<Result<Vec<_>>>()?;
@@ -189,11 +195,16 @@ pub(super) async fn show(
     let page = format!("{}/contents", release.page);
     let contents = contents::compared(&app, &grant, earlier, (&release.label, &row), page).await?;
     let page = place::deployment(name, &deployment);
+    let counted = counters.iter().find(|row| row.place == place_name);
+    let is_live = !row.is_disabled && outlook.gets(&row.app_version).has(label_of(&release)?);
     view::page(&ReleasePage {
         crumbs: place::crumbs(&frame, &[(name, place::app(name)), (&deployment, page.clone())]),
         sections: place::sections(&frame, &grant, Section::Deployments),
-        audience: audience(&release),
+        audience: audience(&release, &outlook)?,
         is_fresh: !row.is_disabled && frame.now().0 - row.upload_time.0 < FRESH,
+        is_live,
+        warning: counted.filter(|_| is_live).and_then(|row| failing::warning(&release.label, row.installed, row.failed)),
+        can_roll_back: outlook.newest() == Some(label) && outlook.has_earlier(),
         release,
         deployment: &deployment,
         metrics: frame.path(&format!("{page}/metrics")),
@@ -203,7 +214,7 @@ pub(super) async fn show(
         download: download_url(&app.download_urls(), &BlobKey { app: grant.app().clone(), sha256: row.blob_sha256 }),
         credential: events.iter().find(|event| event.is_creation).map(|event| event.credential),
         contents,
-        counts: Count::all(counters.iter().find(|row| row.place == place_name), all),
+        counts: Count::all(counted, all),
         first_days: first_days.map(|points| points.into_iter().map(Point::of).collect()),
         events,
         can_release: grant.also::<ManageReleases>(),

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::response::Response;
 use shared::keys::Label;
 
+use super::audience::if_disabled;
 use super::once;
 use super::place::{self, Link};
 use super::release::Summary;
@@ -13,6 +14,7 @@ use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::counting::counters;
 use crate::domain::error::{Error, Result};
 use crate::domain::releases::listing::{self, Page};
+use crate::domain::releases::outlook::Outlook;
 use crate::domain::releases::repo::ListFilter;
 use crate::domain::releases::rollback;
 use crate::http::AppState;
@@ -35,8 +37,10 @@ struct RollbackPage<'p> {
     page: String,
     deployment: &'p str,
     current: Option<Summary>,
-    active: i64,
-    active_text: String,
+    /// What happens to the devices that run the current release now.
+    running: String,
+    /// What devices get if the current release is disabled instead. `None` if it is.
+    instead: Option<String>,
     targets: Vec<Summary>,
     chosen: String,
     /// Identifies the form, so that sending it twice rolls back once.
@@ -56,6 +60,7 @@ async fn page(
     let mut tx = app.db.read().await?;
     let (rows, _) = listing::list(&mut tx, grants.0, deployment, &newest).await?;
     let counters = counters::list(&mut tx, grants.1, deployment).await?;
+    let outlook = Outlook::read(&mut tx, grants.0, deployment).await?;
     drop(tx);
     let mut releases = rows.iter().map(|row| Summary::of(frame, (name, deployment), row)).collect::<Result<Vec<_>>>()?.into_iter();
     let current = releases.next();
@@ -64,6 +69,12 @@ async fn page(
     let runs_current = |row: &&counters::repo::CounterRow| current.as_ref().is_some_and(|current| current.label == row.place);
     let active = counters.iter().find(runs_current).map_or(0, |row| row.active);
     let chosen = if chosen.is_empty() { targets.first().map(|first| first.label.clone()).unwrap_or_default() } else { chosen.to_owned() };
+    let running = |current: &Summary| match active {
+        0 => format!("No device runs {} now.", current.label),
+        1 => format!("The device that runs {} now will download it.", current.label),
+        _ => format!("The {} devices that run {} now will download it.", view::grouped(active), current.label),
+    };
+    let enabled = current.as_ref().filter(|current| !current.is_disabled);
     let page = place::deployment(name, deployment);
     form.page(&RollbackPage {
         frame,
@@ -71,9 +82,9 @@ async fn page(
         form,
         page: frame.path(&page),
         deployment,
+        running: current.as_ref().map(running).unwrap_or_default(),
+        instead: enabled.map(|current| if_disabled(current, &outlook)).transpose()?,
         current,
-        active,
-        active_text: view::grouped(active),
         targets,
         chosen,
         once: once::new(app)?,

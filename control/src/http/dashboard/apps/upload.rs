@@ -4,6 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use shared::keys::Label;
 use shared::version::AppVersion;
 
 use super::place::{self, Link};
@@ -47,6 +48,8 @@ struct UploadPage<'p> {
     /// Whether the current release's rollout has to be finished first.
     is_unfinished: bool,
     active: String,
+    /// How many of them run a release: what version their app has is not counted.
+    on_releases: Option<String>,
     reported: Vec<Reported>,
     largest: i64,
     largest_text: String,
@@ -104,6 +107,8 @@ pub(super) async fn show(
     let counters = counters::list(&mut tx, &metrics, &deployment).await?;
     let largest = accounts::repo::max_upload_bytes(&mut tx, right.namespace()).await?.ok_or(Error::NotFound(Thing::App))?;
     drop(tx);
+    let active = counters.iter().map(|row| row.active).sum();
+    let on_releases = counters.iter().filter(|row| Label::try_from(row.place.as_str()).is_ok()).map(|row| row.active).sum::<i64>();
     let reported = reported(&counters);
     let current = newest.map(|newest| Summary::of(&frame, (name, &deployment), &newest.row)).transpose()?;
     let target = suggestion(current.as_ref().map(|current| current.target.as_str()), &reported);
@@ -116,7 +121,8 @@ pub(super) async fn show(
         page: frame.path(&page),
         ticket: uploads::ticket(&app, frame.site(), &headers, &right, &found)?,
         once: once::new(&app)?,
-        active: view::grouped(counters.iter().map(|row| row.active).sum()),
+        active: view::sentence(&view::active_devices(active)),
+        on_releases: (on_releases > 0).then(|| view::devices_run(on_releases)),
         reported: reported
             .into_iter()
             .map(|(version, active)| Reported { version: version.sent().to_owned(), active: view::grouped(active) })

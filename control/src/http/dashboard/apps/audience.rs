@@ -1,0 +1,66 @@
+//! Who gets a release, and what devices get instead, as sentences. [`crate::domain::releases::outlook`] decides with the code of update checks.
+
+use std::collections::BTreeSet;
+
+use shared::keys::Label;
+
+use super::release::Summary;
+use crate::domain::error::{Error, Result};
+use crate::domain::releases::outlook::Outlook;
+
+/// The app versions of a release, in words.
+fn versions(target: &str) -> String {
+    if target == "*" { "any app version".to_owned() } else { format!("app version {target}") }
+}
+
+/// Releases, and no update, as alternatives.
+fn named(releases: &BTreeSet<Option<Label>>) -> String {
+    // The newest first, and no update last.
+    let mut names: Vec<String> =
+        releases.iter().rev().map(|one| one.map_or_else(|| "no update".to_owned(), |label| label.to_string())).collect();
+    match (names.pop(), names.as_slice()) {
+        (None, _) => "no update".to_owned(),
+        (Some(only), []) => only,
+        (Some(last), others) => format!("{} or {last}, depending on their app version", others.join(", ")),
+    }
+}
+
+/// The label of a release on a page.
+pub(super) fn label_of(release: &Summary) -> Result<Label> {
+    Label::try_from(release.label.as_str()).map_err(Error::internal)
+}
+
+/// Who gets a release, and what the others get.
+pub(super) fn audience(release: &Summary, outlook: &Outlook) -> Result<String> {
+    let Summary { label, target, rollout, .. } = release;
+    let (own, versions, gets) = (label_of(release)?, versions(target), outlook.gets(target));
+    if release.is_disabled {
+        return Ok(format!("{label} is disabled: no device gets it. Devices with {versions} get {}.", named(&gets.outside)));
+    }
+    if !gets.has(own) {
+        let by: BTreeSet<_> = gets.inside.union(&gets.outside).copied().collect();
+        return Ok(format!("{label} was replaced by {}: no device with {versions} gets it now.", newer(&by)));
+    }
+    if *rollout < 100 {
+        return Ok(format!("{label} goes to {rollout}% of the devices with {versions}. The others get {}.", named(&gets.outside)));
+    }
+    let others = gets.inside.union(&gets.outside).copied().filter(|one| one.is_some_and(|one| one != own)).collect::<BTreeSet<_>>();
+    let except = if others.is_empty() { String::new() } else { format!(", except those that get {}", newer(&others)) };
+    Ok(format!("{label} goes to all devices with {versions}{except}."))
+}
+
+/// Releases that replace another one.
+fn newer(releases: &BTreeSet<Option<Label>>) -> String {
+    releases.iter().rev().flatten().map(Label::to_string).collect::<Vec<_>>().join(" or ")
+}
+
+/// What devices get once this release is disabled. Those that run it follow, unless there is nothing else for them.
+pub(super) fn if_disabled(release: &Summary, outlook: &Outlook) -> Result<String> {
+    let Summary { label, target, .. } = release;
+    let gets = outlook.without(label_of(release)?)?.gets(target);
+    let versions = versions(target);
+    if gets.outside.iter().all(Option::is_none) {
+        return Ok(format!("If you disable {label}, devices with {versions} get no update. Those that run it keep it."));
+    }
+    Ok(format!("If you disable {label}, devices with {versions} get {}, also those that run {label} now.", named(&gets.outside)))
+}
