@@ -79,7 +79,7 @@ pub struct Received {
     pub bundle: Bundle,
     /// Its metadata.
     pub info: ReleaseInfo,
-    /// The file's name, if the package must have something that SDKs run: a form shows no command line that somebody thought about.
+    /// The file's name, if the package must have something that SDKs run. In a form, it is easy to choose a wrong file.
     pub checked_name: Option<String>,
 }
 
