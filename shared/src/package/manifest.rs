@@ -67,8 +67,16 @@ impl Manifest {
 /// folder (wire facts, part 5.1). An SDK can be told another name, so packages without one are only warned of.
 pub fn is_bundle(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or_default();
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    name == "index.html" || ["bundle", "jsbundle", "hbc"].contains(&extension)
+    name == "index.html" || ["bundle", "jsbundle", "hbc"].contains(&extension(name))
+}
+
+/// Whether a file of this name can be a package on its own: a bundle, or any JavaScript.
+pub fn is_single_bundle(name: &str) -> bool {
+    is_bundle(name) || extension(name) == "js"
+}
+
+fn extension(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(_, extension)| extension)
 }
 
 /// A file name as clients build it: `\` becomes `/`.

@@ -10,7 +10,7 @@ use shared::api::accounts::AccountAnswer;
 use shared::api::deployments::DeploymentAnswer;
 use shared::api::metrics::MetricsAnswer;
 use shared::api::releases::{NewRelease, Release, ReleaseAnswer};
-use shared::package::is_bundle;
+use shared::package::{is_bundle, is_single_bundle};
 use shared::rollout::Percent;
 
 use super::options::{self, NotesOption};
@@ -216,8 +216,7 @@ fn say_next(context: &Context, target: &Target, release: &Release) {
 /// Warns of a package in which devices find nothing to run. It is only a warning: an SDK can be told another name.
 fn warn_without_bundle(path: &Path, package: &Package) {
     let is_single = package.kind == package::Kind::SingleFile;
-    // A single file can be called anything, but is JavaScript.
-    let is_bundle = |file: &PackagedFile| is_bundle(&file.name) || (is_single && file.name.ends_with(".js"));
+    let is_bundle = |file: &PackagedFile| if is_single { is_single_bundle(&file.name) } else { is_bundle(&file.name) };
     if !package.files.iter().any(is_bundle) {
         let verb = if is_single { "is" } else { "has" };
         Context::warn(&format!(

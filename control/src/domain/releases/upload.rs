@@ -14,7 +14,7 @@ use shared::FieldErrors;
 use shared::archive::{self, ArchiveFault, Contents};
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::DeploymentId;
-use shared::package::{Manifest, is_bundle};
+use shared::package::{Manifest, is_bundle, is_single_bundle};
 use shared::text::nfc;
 use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
@@ -233,7 +233,7 @@ fn check_runs(name: &str, contents: &Contents) -> Result<()> {
     let runs = match &contents.manifest {
         Some(manifest) => manifest.iter().any(|(name, _)| is_bundle(name)),
         None if name.to_ascii_lowercase().ends_with(".zip") => return Err(Error::invalid("package", "is not a ZIP archive")),
-        None => is_bundle(name) || name.ends_with(".js"),
+        None => is_single_bundle(name),
     };
     let text = "has no JavaScript bundle (*.bundle, *.jsbundle, *.hbc) and no index.html, so devices would find nothing to run. Choose the archive of \
         the build folder, or release it anyway";

@@ -213,6 +213,8 @@ async fn connections_to_remote_databases_require_tls() {
         let (port, heard) = server_without_tls().await;
         let mut settings = app.settings();
         settings.insert("UPDRAFT_DATABASE_URL".to_owned(), format!("postgres://ada:secret@{host}:{port}/updraft"));
+        // Otherwise it ends before it connects if another program has its usual port.
+        settings.insert("UPDRAFT_LISTEN".to_owned(), "127.0.0.1:0".to_owned());
         let (ended, heard) = tokio::join!(run(&settings, &["serve"]), heard);
         assert_ne!(ended.code, Some(0), "{ended:?}");
         assert_eq!(!heard.unwrap().is_empty(), is_told, "{host}: {ended:?}");

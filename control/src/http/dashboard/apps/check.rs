@@ -92,7 +92,7 @@ fn with_hash(query: &str, hash: &PackageHash) -> String {
     let [.., name, _] = PARAMETERS;
     let mut with = form_urlencoded::Serializer::new(String::new());
     with.extend_pairs(form_urlencoded::parse(query.as_bytes()).filter(|(sent, _)| sent != name));
-    with.append_pair(name, &hash.to_string()).finish()
+    with.append_pair(name, hash.as_ref()).finish()
 }
 
 pub(super) async fn show(

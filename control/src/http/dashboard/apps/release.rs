@@ -94,6 +94,7 @@ fn method(row: &ReleaseRow) -> String {
 }
 
 #[derive(Template)]
+#[expect(clippy::struct_excessive_bools, reason = "a template's conditions")]
 #[template(path = "dashboard/release.html")]
 struct ReleasePage<'p> {
     frame: &'p Frame,
