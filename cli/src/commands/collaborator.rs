@@ -189,7 +189,11 @@ async fn accept(context: &Context, app: &str, new_name: Option<String>) -> Resul
     let client = context.client()?;
     let before = nearest::app(&client, app, client.get::<AppAnswer>(&path(["v1", "apps", app])).await).await?;
     // Apps that wait for acceptance are named with their owner.
-    let is_accepted = !before.value.app.name.contains(':') && new_name.is_none();
+    if !before.value.app.name.contains(':') && new_name.is_none() {
+        context.note(&format!("Nothing to accept: {} is among your apps already.", before.value.app.name));
+        context.show(&before.json, || {});
+        return Ok(());
+    }
     let body = Acceptance { name: Field::from(new_name) };
     let accepted = client.post::<AppAnswer>(&path(["v1", "apps", app, "collaborators", "me", "accept"]), &body).await;
     let accepted = advice::in_options(accepted, &[("name", "--name")]);
@@ -197,11 +201,7 @@ async fn accept(context: &Context, app: &str, new_name: Option<String>) -> Resul
         format!("A transferred app can get another name: `updraft collaborator accept {app} --name NEW`. A shared app keeps its name.")
     });
     let answer = nearest::app(&client, app, accepted).await?;
-    if is_accepted {
-        context.note(&format!("Nothing to accept: {} is among your apps already.", answer.value.app.name));
-    } else {
-        context.done(&format!("Accepted {}.", answer.value.app.name));
-    }
+    context.done(&format!("Accepted {}.", answer.value.app.name));
     context.show(&answer.json, || {});
     Ok(())
 }

@@ -40,11 +40,7 @@ pub async fn accept(app: &Context, grant: &AppGrant<AcceptApp>, name: Option<&Na
         if !accounts::service::lock(&mut tx, &mut [grant.account()]).await? {
             return Err(Error::Unauthenticated);
         }
-        let is_pending = repo::accept(&mut tx, &row.id, grant.account(), now).await? > 0;
-        if !is_pending || row.namespace_id == *grant.account() {
-            // Nothing was waiting: nothing is recorded.
-            return listing::find(&mut tx, grant.caller(), &row.id).await;
-        }
+        repo::accept(&mut tx, &row.id, grant.account(), now).await?;
         names::keep(&mut tx, grant.account(), name, &row.id).await?;
         json!({ "permission": role.as_str() })
     };

@@ -71,6 +71,6 @@ async fn reports_appear_in_charts_and_tables_without_a_reload() {
     visit.is_at("v1").await;
     visit.sees("50% of the deployment's devices").await;
     // Installed devices, drawn over the active and the downloaded ones, which are as many.
-    is_painted(&visit, "[data-of=first-days-table]", 3).await;
+    is_painted(&visit, "[data-of=first-days-table]", 4).await;
     assert_eq!(visit.complaints().await, Vec::<String>::new());
 }

@@ -16,8 +16,10 @@ use crate::documents::shell::{Shell, UNKNOWN};
 const LANGUAGES: [&str; 12] = ["sh", "bash", "console", "json", "toml", "yaml", "rust", "xml", "ini", "nginx", "mermaid", "text"];
 
 /// Programs that a reader has, and what every shell has.
-const TOOLS: [&str; 17] =
-    [".", "cat", "cd", "curl", "echo", "export", "git", "grep", "jq", "openssl", "sed", "set", "sleep", "socat", "ssh", "tee", "umask"];
+const TOOLS: [&str; 18] = [
+    ".", "cat", "cd", "curl", "echo", "export", "git", "grep", "jq", "mkdir", "openssl", "sed", "set", "sleep", "socat", "ssh", "tee",
+    "umask",
+];
 
 /// What the examples upload without creating it: the reader's own.
 const OF_THE_READER: [&str; 1] = ["bundle.zip"];
@@ -111,6 +113,9 @@ impl Known {
             ("npx", Some((program, words))) if program == "wrangler" => self.wrangler(words),
             ("wrangler", _) => self.wrangler(words),
             ("npm", Some((command, []))) if command == "ci" => Ok(()),
+            // In the reader's own project.
+            ("npm", Some((command, [_]))) if command == "install" => Ok(()),
+            ("npx", Some((program, _))) if program == "react-native" => Ok(()),
             ("curl", _) => self.service_paths.curl(words),
             ("workerd", Some((command, _))) if command == "serve" => Ok(()),
             (program, _) if TOOLS.contains(&program) => Ok(()),
