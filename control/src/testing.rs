@@ -55,6 +55,7 @@ pub async fn session(app: &Context, account: &AccountId, origin: SessionOrigin, 
 /// Starting and stopping the server, and its lists: operations, permissions, pages, SQL statements.
 pub mod server {
     pub use crate::domain::access::grant::PERMISSIONS;
+    pub use crate::http::codepush::operations as codepush_operations;
     pub use crate::http::dashboard::pages;
     pub use crate::http::layer::connections::descriptors::{fit, fitting};
     pub use crate::http::layer::{connections::Table, connections::serve, layer};

@@ -19,6 +19,7 @@ pub mod browser;
 pub mod bundle;
 pub mod cli;
 pub mod client;
+pub mod codepush_cli;
 pub mod cut;
 pub mod database;
 pub mod edge;

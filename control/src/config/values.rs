@@ -8,7 +8,7 @@ use reqwest::Url;
 use shared::limit::Rate;
 use shared::time::parse_duration;
 
-use crate::http::reserved::is_taken;
+use crate::http::reserved::{is_of_codepush, is_taken};
 use crate::infra::db::DatabaseUrl;
 use crate::infra::loopback::is_loopback_address;
 
@@ -83,7 +83,7 @@ pub(super) fn dashboard_address(text: &str) -> Parsed<String> {
     if !segments.clone().all(is_plain) {
         return Err("must have no path, or one of letters, digits, dashes, dots and underscores");
     }
-    if segments.next().is_some_and(is_taken) {
+    if segments.next().is_some_and(|first| is_taken(first) || is_of_codepush(first)) {
         return Err("must not be under a path of the API, such as /v1");
     }
     Ok(address)

@@ -58,6 +58,8 @@ messages! {
         RecoveryCodes = "recovery codes",
         /// A release.
         Release = "release",
+        /// The releases of a deployment that has none.
+        Releases = "release",
         /// A session.
         Session = "session",
         /// A value in the edge's KV.

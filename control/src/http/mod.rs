@@ -3,6 +3,7 @@
 //! Business rules are in [`crate::domain`]. Start reading at [`api`].
 
 pub mod api;
+pub mod codepush;
 pub mod dashboard;
 pub mod devices;
 pub mod edge;

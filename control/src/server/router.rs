@@ -15,7 +15,7 @@ use crate::http::api::{
     uploads,
 };
 use crate::http::devices::{self, FastPath};
-use crate::http::{dashboard, edge, layer};
+use crate::http::{codepush, dashboard, edge, layer};
 
 /// The operations of the API, each with its OpenAPI description.
 fn documented() -> OpenApiRouter<AppState> {
@@ -48,7 +48,7 @@ fn documented() -> OpenApiRouter<AppState> {
 
 /// Routes outside the API, and the acquisition paths: they have many aliases, so `devices::document` describes them.
 fn undocumented() -> Router<AppState> {
-    planted(Router::new().merge(devices::routes()).merge(edge::routes()))
+    planted(Router::new().merge(devices::routes()).merge(edge::routes()).merge(codepush::app_center()))
 }
 
 /// Adds a path that panics, for the soak test that measures the cost of a panic.
@@ -83,5 +83,6 @@ pub fn service(state: &AppState) -> FastPath {
         .fallback(layer::not_found)
         .method_not_allowed_fallback(layer::wrong_method)
         .with_state(state.clone());
-    FastPath::new(state.clone(), layer::layer(router, state))
+    let dispatch = codepush::Dispatch::new(state, router, dashboard::is_at_root(state));
+    FastPath::new(state.clone(), layer::layer(Router::new().fallback_service(dispatch), state))
 }

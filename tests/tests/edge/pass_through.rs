@@ -4,6 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 use shared::signature::{Secrets, sign_call};
 use tests::app::EDGE_SECRET;
+use tests::codepush_cli::CodePushCli;
 use tests::edge::{EdgeApp, EdgeOptions};
 use tests::{Bundle, Client, Options};
 
@@ -49,6 +50,24 @@ async fn the_management_api_works_through_the_edge() {
         assert_eq!((passed.status, passed.body), (own.status, own.body), "{path}");
         let head = app.anonymous().send(app.anonymous().request(Method::HEAD, path)).await;
         assert_eq!((head.status, head.body.len()), (own.status, 0), "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_by_the_unmodified_codepush_cli_reaches_devices() {
+    let app = EdgeApp::spawn().await;
+    let owner = app.sign_up("ada").await;
+    let (_, key) = owner.create_app("my app").await;
+    for (path, label) in [("", "v1"), ("/v1", "v2")] {
+        let cli = CodePushCli::signed_in(&format!("{}{path}", app.edge.base), owner.token()).await;
+        cli.write("CodePush/main.jsbundle", format!("released at {path}"));
+        let released = cli.run(&["release", "my app", "CodePush", "1.0.0", "-d", "Staging"]).await;
+        released.assert(0);
+        assert!(released.out.contains("Successfully released an update"), "{}", released.out);
+        app.until_offered(&key, label).await;
+        let refused = cli.run(&["release", "my app", "CodePush", "1.0.0", "-d", "Staging"]).await;
+        refused.assert(1);
+        assert!(refused.err.contains("identical to the contents of the specified deployment's current release."), "{}", refused.err);
     }
 }
 

@@ -2,6 +2,7 @@
 //! writes exactly one audit row.
 
 mod audit_row_fails;
+mod codepush;
 mod revoked_during_request;
 
 use std::collections::BTreeSet;
@@ -311,12 +312,17 @@ impl<'a> Scene<'a> {
         if scene.operation.contains("{app}") {
             scene.owner.create_app("demo").await;
         }
-        if ["{label}", "/release", "/promotions", "/rollbacks"].iter().any(|end| scene.operation.ends_with(end)) {
+        scene.release_twice_before(&["{label}", "/release", "/promotions", "/rollbacks"]).await;
+        scene
+    }
+
+    /// Releases twice if the operation's path ends with one of these.
+    async fn release_twice_before(&self, ends: &[&str]) {
+        if ends.iter().any(|end| self.operation.ends_with(end)) {
             for content in [b"first", b"other"] {
-                scene.owner.upload("demo", "Staging", content, json!({ "appVersion": "1.0.0" })).await.assert(201);
+                self.owner.upload("demo", "Staging", content, json!({ "appVersion": "1.0.0" })).await.assert(201);
             }
         }
-        scene
     }
 
     fn email(&self) -> String {

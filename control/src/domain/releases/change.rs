@@ -52,7 +52,7 @@ pub async fn change(
     grant.confirm(tx).await?;
     let locked = lock_named(tx, grant.app(), deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
     grant.confirm(tx).await?;
-    let newest = repo::newest(tx, &locked.id).await?.ok_or(Error::NotFound(Thing::Release))?;
+    let newest = repo::newest(tx, &locked.id).await?.ok_or(Error::NotFound(Thing::Releases))?;
     let newest_label = newest.label;
     let old = match requested.label {
         Some(label) => repo::find(tx, &locked.id, label).await?.ok_or(Error::NotFound(Thing::Release))?,

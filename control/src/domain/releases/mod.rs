@@ -9,9 +9,10 @@
 //!
 //! Every other operation has its own file, with its rules; all that create a release end in `service::add`. `size` limits what one deployment and one
 //! account may cost, `current` returns deployments with their newest release, `contents` the files of a package and what differs between two,
-//! in `turns`. `outlook` tells what devices get.
+//! in `turns`. `outlook` tells what devices get, `base_bundle` which bundle they have.
 
 pub mod allowance;
+pub mod base_bundle;
 pub mod blob;
 pub mod change;
 pub mod contents;

@@ -19,7 +19,6 @@ pub mod history;
 pub mod login;
 pub mod metrics;
 pub mod openapi;
-mod package_info;
 pub mod passkey_sign_in;
 pub mod passkeys;
 pub mod password_reset;

@@ -8,14 +8,13 @@ use shared::keys::Name;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::package_info;
 use super::releases::{IdempotencyHeader, created};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::error::Result;
 use crate::domain::releases::promotion::{self, Promotion};
 use crate::http::AppState;
-use crate::http::extract::{DeploymentPath, Json, MaybeIdempotent};
+use crate::http::extract::{DeploymentPath, Json, MaybeIdempotent, package_info};
 
 /// The route of this file.
 pub fn routes() -> OpenApiRouter<AppState> {

@@ -14,7 +14,6 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::package_info;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::error::Result;
@@ -24,7 +23,7 @@ use crate::domain::releases::change::{self, ReleaseChange};
 use crate::domain::releases::repo::ReleaseRow;
 use crate::domain::releases::service::{self, label};
 use crate::http::AppState;
-use crate::http::extract::{DeploymentPath, Json, LabelPath, encode_segment};
+use crate::http::extract::{DeploymentPath, Json, LabelPath, encode_segment, package_info};
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {

@@ -119,6 +119,11 @@ pub fn routes(app: &AppState) -> Router<AppState> {
     Router::new().route("/", get(async move || to_dashboard(&address))).merge(cli_key::logins()).nest(site.base(), pages)
 }
 
+/// Whether the pages are at the root of their address.
+pub fn is_at_root(app: &AppState) -> bool {
+    Site::of(&app.settings, &app.front.settings).base().is_empty()
+}
+
 /// Redirects from the service's address to the dashboard.
 fn to_dashboard(address: &str) -> Result<Response> {
     let location = HeaderValue::try_from(address).map_err(Error::internal)?;

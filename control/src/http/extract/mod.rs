@@ -8,8 +8,10 @@ pub mod internal_call;
 pub mod internal_slots;
 pub mod json;
 pub mod meter;
+pub(crate) mod package_info;
 pub mod path;
 pub mod query;
+pub(crate) mod upload;
 
 pub use idempotency::MaybeIdempotent;
 pub use internal_call::{InternalCall, internal};

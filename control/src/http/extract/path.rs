@@ -36,6 +36,18 @@ impl<S: Send + Sync> FromRequestParts<S> for DeploymentPath {
     }
 }
 
+/// The `{destination}` of a path: the deployment that a release is promoted to.
+#[derive(Clone, Debug)]
+pub struct Destination(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Destination {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        parameter(parts, state, "destination").await.map(Self)
+    }
+}
+
 /// The `{label}` of a path.
 #[derive(Clone, Copy, Debug)]
 pub struct LabelPath(pub Label);

@@ -14,7 +14,7 @@ use shared::wire::problem::Problem;
 use super::{client_address, linger};
 use crate::domain::error::{Code, Error, Refusal, Thing};
 use crate::http::AppState;
-use crate::http::layer::problem::{self, FailureCause, ProblemText};
+use crate::http::layer::problem::{self, FailureCause, OwnBody, ProblemText};
 
 /// `X-Request-Id`.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -92,6 +92,9 @@ fn complete(app: &AppState, id: &RequestId, mut response: Response) -> Response 
 fn problem_text(response: &mut Response) -> Option<ProblemText> {
     if let Some(problem) = response.extensions_mut().remove::<ProblemText>() {
         return Some(problem);
+    }
+    if response.extensions().get::<OwnBody>().is_some() {
+        return None;
     }
     let status = response.status();
     let refused = status.is_client_error() || status.is_server_error();

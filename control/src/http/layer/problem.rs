@@ -1,5 +1,7 @@
 //! Maps errors to responses: the status, and what the outermost layer writes into the error envelope.
 
+use std::sync::Arc;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use shared::wire::problem::WRONG_METHOD;
@@ -46,6 +48,14 @@ impl From<&str> for ProblemText {
 #[derive(Clone, Debug)]
 pub struct FailureCause(pub String);
 
+/// The error behind a response, for a surface that words it itself.
+#[derive(Clone, Debug)]
+pub struct ResponseError(pub Arc<Error>);
+
+/// Marks a response whose body is not to be replaced by the error envelope.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnBody;
+
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();
@@ -70,6 +80,7 @@ impl IntoResponse for Error {
             _ => {}
         }
         response.extensions_mut().insert(problem);
+        response.extensions_mut().insert(ResponseError(Arc::new(self)));
         response
     }
 }

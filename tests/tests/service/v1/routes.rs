@@ -118,7 +118,7 @@ async fn unknown_paths_are_404_for_every_method() {
         "/v1/account/session",
         "/v1/account/sessions/01890000-0000-7000-8000-000000000000",
         "/v1/sessions",
-        "/authenticated/more",
+        "/more",
         "/v1/apps/demo/more",
         "/v1/apps/demo/deployments/Staging/more",
         "/internal",

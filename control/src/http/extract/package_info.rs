@@ -12,7 +12,7 @@ use shared::wire::json::check_members;
 use crate::domain::releases::info::{Description, ReleaseInfo, ReleaseInfoInput};
 
 /// Parses the JSON text of an upload.
-pub(super) fn of_upload(text: &[u8]) -> Result<ReleaseInfo, FieldErrors> {
+pub(crate) fn of_upload(text: &[u8]) -> Result<ReleaseInfo, FieldErrors> {
     let value: Value = serde_json::from_slice(text)
         .map_err(|error| FieldErrors::of("packageInfo", format!("is not valid JSON (line {}, column {})", error.line(), error.column())))?;
     let no_object = || FieldErrors::of("packageInfo", "must be a JSON object");
@@ -47,12 +47,12 @@ pub(super) fn of_upload(text: &[u8]) -> Result<ReleaseInfo, FieldErrors> {
 }
 
 /// Reads an update's metadata.
-pub(super) fn of_change(sent: Field<ReleaseChanges>, errors: &mut FieldErrors) -> ReleaseInfoInput {
+pub(crate) fn of_change(sent: Field<ReleaseChanges>, errors: &mut FieldErrors) -> ReleaseInfoInput {
     validate(sent, errors, |_| true)
 }
 
 /// Of a promotion: an empty hash is none.
-pub(super) fn of_promotion(sent: Field<ReleaseChanges>, errors: &mut FieldErrors) -> ReleaseInfoInput {
+pub(crate) fn of_promotion(sent: Field<ReleaseChanges>, errors: &mut FieldErrors) -> ReleaseInfoInput {
     validate(sent, errors, |hash| !hash.is_empty())
 }
 

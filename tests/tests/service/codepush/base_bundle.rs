@@ -1,0 +1,84 @@
+//! The bundle that the next one is compiled against: compared with what a device without a client ID gets, for generated histories.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::random::Random;
+use tests::{Bundle, Client, TestApp};
+
+const VERSIONS: [&str; 4] = ["1.0.0", "1.2.0", "2.0.0", "3.1.4"];
+const RANGES: [&str; 6] = ["1.0.0", "^1.0.0", "*", "2.0.0", ">=1.2.0 <3.0.0", "~3.1.0"];
+
+async fn base_bundle(client: &Client, deployment: &str, version: &str) -> Value {
+    let path = format!("/apps/demo/deployments/{deployment}/basebundle");
+    let request = client.request(Method::GET, &path).query(&[("appVersion", version), ("buildNumber", "7")]);
+    client.send(request).await.assert(200)["basebundle"].take()
+}
+
+#[tokio::test]
+async fn twenty_histories_give_the_bundle_that_devices_have() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let mut random = Random::new(24);
+    let mut found = 0;
+    for history in 0..20 {
+        let deployment = format!("history {history}");
+        let made = ada.post("/v1/apps/demo/deployments", json!({ "name": deployment })).await.assert(201);
+        let key = made["deployment"]["key"].as_str().unwrap().to_owned();
+        for release in 0..random.below(6) {
+            let mut info = json!({ "appVersion": random.one_of(&RANGES), "isDisabled": random.chance(25) });
+            let is_staged = random.chance(33);
+            if is_staged {
+                info["rollout"] = json!(1 + random.below(99));
+            }
+            let bytes = Bundle::script(&format!("{history} {release}")).0;
+            ada.upload("demo", &deployment, &bytes, info).await.assert(201);
+            // No release may follow an unfinished rollout, unless it is disabled.
+            if is_staged && random.chance(50) {
+                ada.patch(&format!("/v1/apps/demo/deployments/{deployment}/release"), json!({ "packageInfo": { "isDisabled": true } }))
+                    .await;
+            } else if is_staged {
+                break;
+            }
+        }
+        for version in VERSIONS {
+            let bundle = base_bundle(&ada, &deployment, version).await;
+            let checked = app.anonymous().get(&format!("/v1/public/svc/update_check?deployment_key={key}&app_version={version}")).await;
+            let update = checked.assert(200)["update_info"].take();
+            if update["is_available"] == json!(true) {
+                found += 1;
+                assert_eq!(bundle["label"], update["label"], "{deployment}, {version}");
+                let path = bundle["bundleBlobUrl"].as_str().unwrap().strip_prefix(app.base.as_str()).unwrap().to_owned();
+                let bytes = app.anonymous().get(&path).await;
+                bytes.assert_status(200);
+                assert!(bytes.body.starts_with(b"PK"), "an archive");
+            } else {
+                assert_eq!(bundle, json!({}), "{deployment}, {version}");
+            }
+        }
+    }
+    assert!(found > 10, "the histories have something to find: {found}");
+}
+
+#[tokio::test]
+async fn ranges_are_looked_up_as_they_are_and_single_files_are_none() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    ada.upload("demo", "Staging", &Bundle::script("one").0, json!({ "appVersion": "^1.0.0" })).await.assert(201);
+    assert_eq!(base_bundle(&ada, "Staging", "^1.0.0").await["label"], "v1");
+    assert_eq!(base_bundle(&ada, "Staging", ">=1.0.0 <2.0.0-0").await["label"], "v1", "the same range in other words");
+    assert_eq!(base_bundle(&ada, "Staging", "1.4").await["label"], "v1", "a short version");
+    assert_eq!(base_bundle(&ada, "Staging", "*").await, json!({}));
+    ada.upload("demo", "Staging", b"a single file", json!({ "appVersion": "^1.0.0" })).await.assert(201);
+    assert_eq!(base_bundle(&ada, "Staging", "1.0.0").await, json!({}));
+
+    let path = "/apps/demo/deployments/Staging/basebundle";
+    for (query, text) in
+        [("", "is required"), ("?appVersion=", "is required"), ("?appVersion=one", "invalid"), ("?appVersion=1&appVersion=2", "once")]
+    {
+        let refused = ada.get(&format!("{path}{query}")).await;
+        refused.assert_status(400);
+        assert!(refused.text().contains(text) || refused.text().contains("required"), "{query}: {}", refused.text());
+    }
+}
