@@ -207,6 +207,8 @@ async fn collaborators(typed: &mut Transcript<'_>, bob: &Client, address: &str) 
 
 /// Keys, sessions, and the way out.
 async fn keys(typed: &mut Transcript<'_>, app: &TestApp) {
+    // Keys are listed oldest first.
+    app.clock.advance(1);
     app.named_key("ada", "of the build").await;
     // Before the address, which may begin with the same text.
     typed.stands_for.insert(0, (format!("{}/dashboard", app.base), "DASHBOARD"));

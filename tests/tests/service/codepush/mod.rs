@@ -2,5 +2,8 @@
 
 mod base_bundle;
 mod command_line;
+// The compiler is built for this architecture only.
+#[cfg(target_arch = "x86_64")]
+mod hermes;
 mod requests;
 mod sign_in;

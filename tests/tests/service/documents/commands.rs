@@ -16,8 +16,25 @@ use crate::documents::shell::{Shell, UNKNOWN};
 const LANGUAGES: [&str; 12] = ["sh", "bash", "console", "json", "toml", "yaml", "rust", "xml", "ini", "nginx", "mermaid", "text"];
 
 /// Programs that a reader has, and what every shell has.
-const TOOLS: [&str; 18] = [
-    ".", "cat", "cd", "curl", "echo", "export", "git", "grep", "jq", "mkdir", "openssl", "sed", "set", "sleep", "socat", "ssh", "tee",
+const TOOLS: [&str; 19] = [
+    ".",
+    "cat",
+    "cd",
+    "code-push",
+    "curl",
+    "echo",
+    "export",
+    "git",
+    "grep",
+    "jq",
+    "mkdir",
+    "openssl",
+    "sed",
+    "set",
+    "sleep",
+    "socat",
+    "ssh",
+    "tee",
     "umask",
 ];
 
