@@ -129,8 +129,13 @@ impl EdgeApp {
 
     /// Waits until a check by a new device with binary 1.0.0 is offered this label at the edge.
     pub async fn until_offered(&self, key: &str, label: &str) -> Answer {
+        self.until_offered_to("", key, label).await
+    }
+
+    /// Like [`Self::until_offered`], for the device with this client ID.
+    pub async fn until_offered_to(&self, client_id: &str, key: &str, label: &str) -> Answer {
         let client = self.anonymous();
-        let path = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0");
+        let path = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0&client_unique_id={client_id}");
         eventually(&format!("{label} at the edge"), async || {
             let answer = client.get(&path).await;
             if answer.status == 200 && answer.json()["update_info"]["label"] == label { Ok(answer) } else { Err(answer.text()) }

@@ -1,4 +1,4 @@
-//! The real device SDKs, run by Node in a separate process (`node/sdk.mjs`).
+//! The real device SDKs, run by Node in a separate process (`node/sdk.mjs`, `node/sync.mjs`).
 
 use std::process::Stdio;
 
@@ -20,12 +20,21 @@ pub struct Sdks {
 }
 
 impl Sdks {
-    /// Starts the driver.
+    /// Starts the driver of single SDK calls.
     pub fn start() -> Self {
+        Self::run_script("sdk.mjs")
+    }
+
+    /// Starts the driver of whole apps: the SDKs' `sync()` with the native parts replaced.
+    pub fn with_apps() -> Self {
+        Self::run_script("sync.mjs")
+    }
+
+    fn run_script(name: &str) -> Self {
         let root = paths::root();
         let node = paths::node(&root).unwrap();
         let mut process = Command::new(node)
-            .arg(root.join("tests/node/sdk.mjs"))
+            .arg(root.join("tests/node").join(name))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

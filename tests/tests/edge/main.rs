@@ -18,6 +18,7 @@ mod readme;
 mod replay;
 mod reports;
 mod sdk;
+mod sdk_sync;
 mod self_hosted;
 mod snapshots;
 mod stand_in;

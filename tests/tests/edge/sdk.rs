@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
 use tests::edge::{EdgeApp, EdgeOptions, until_counted};
@@ -144,4 +145,59 @@ async fn two_sdk_generations_install_two_releases_and_are_counted_exactly() {
     sdks.run(json!({ "do": "deployed", "client": "last", "package": null })).await;
     expected["9.9.9"] = json!({ "active": 1, "downloaded": 0, "installed": 0, "failed": 0 });
     until_counted(&owner, "app", "Production", &expected).await;
+}
+
+/// Headers of SDKs in the field: plugin name, plugin version, SDK version.
+const HEADERS: [[Option<&str>; 3]; 8] = [
+    // The SDK version is the text of a dependency, with its range operator.
+    [Some("react-native-code-push"), Some("9.0.0"), Some("^4.2.2")],
+    [Some("react-native-code-push"), Some("5.6.1"), Some("^2.0.7")],
+    [Some("@revopush/react-native-code-push"), Some("1.6.0"), Some("4.2.3")],
+    [Some("@appzung/react-native-code-push"), Some("11.0.4"), None],
+    // A fork for Capacitor, under the name of the Cordova plugin.
+    [Some("cordova-plugin-code-push"), Some("1.11.13"), Some("3.1.5")],
+    [Some("undefined"), Some("undefined"), Some("undefined")],
+    [Some(""), Some(""), Some("")],
+    [None, None, None],
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sdk_headers_of_every_kind_are_accepted_by_the_edge_and_by_control() {
+    let app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
+    let owner = app.sign_up("ada").await;
+    let (key, _) = owner.create_app("app").await;
+    upload(&owner, &Built { bytes: Bundle::script("first").0, files: Value::Null }, "first").await;
+    app.until_offered(&key, "v1").await;
+    let mut devices = 0;
+    for base in [&app.edge.base, &app.control.base] {
+        let client = Client::new(base, None);
+        for [name, plugin, sdk] in HEADERS {
+            devices += 1;
+            let device = format!("device-{devices}");
+            let send = async |method: Method, path: &str, body: Option<Value>| {
+                let mut request = client.request(method, path);
+                for (header, value) in
+                    [("x-codepush-plugin-name", name), ("x-codepush-plugin-version", plugin), ("x-codepush-sdk-version", sdk)]
+                {
+                    if let Some(value) = value {
+                        request = request.header(header, value);
+                    }
+                }
+                if let Some(body) = body {
+                    request = request.json(&body);
+                }
+                client.send(request).await.assert(200)
+            };
+            let check = format!("/v0.1/public/codepush/update_check?deployment_key={key}&app_version=1.0.0&client_unique_id={device}");
+            assert_eq!(send(Method::GET, &check, None).await["update_info"]["label"], "v1", "{base}: {name:?}");
+            let body = json!({ "client_unique_id": device, "deployment_key": key, "label": "v1" });
+            send(Method::POST, "/v0.1/public/codepush/report_status/download", Some(body)).await;
+            let body = json!({
+                "app_version": "1.0.0", "client_unique_id": device, "deployment_key": key, "label": "v1", "status": "DeploymentSucceeded",
+            });
+            send(Method::POST, "/v0.1/public/codepush/report_status/deploy", Some(body)).await;
+        }
+    }
+    let v1 = json!({ "active": devices, "downloaded": devices, "installed": devices, "failed": 0 });
+    until_counted(&owner, "app", "Production", &json!({ "v1": v1 })).await;
 }
