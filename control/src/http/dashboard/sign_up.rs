@@ -57,7 +57,7 @@ fn sign_up_form(sent: &Fields) -> Form {
         Field::text("name", "Name")
             .value(sent.text("name"))
             .autocomplete("name")
-            .hint("Shown to others. You can change it later.")
+            .hint("Only you see it. You can change it later.")
             .optional(),
         Field::email("email", "Email address").value(sent.text("email")),
         Field::new_password("password", "Password"),

@@ -212,9 +212,19 @@ async fn a_release_is_edited_and_a_second_tab_is_told_about_it() {
     // The other tab shows 10 % and the old description: nothing is lost.
     let refused = reader.send(&second.with(&[("rollout", "50")])).await.has_status(409).shows("was changed meanwhile");
     assert_eq!(release().await, now);
-    // Its form now knows the new values.
-    reader.send(&refused.form_to(&edit)).await.shows("v1 was changed.");
+    // Its form now has the new values. Only the description is what was typed.
+    let again = refused.form_to(&edit);
+    assert_eq!((again.fields["rollout"].as_str(), again.fields["description"].as_str()), ("25", "first"));
+    reader.send(&again.with(&[("rollout", "50")])).await.shows("v1 was changed.");
     assert_eq!(release().await["rollout"], 50);
+    // A release that somebody disabled meanwhile is not enabled by trying again.
+    let stale = reader.open(&edit).await.form_to(&edit);
+    ada.patch("/v1/apps/demo/deployments/Production/release", json!({ "packageInfo": { "isDisabled": true } })).await.assert(200);
+    let refused = reader.send(&stale.with(&[("description", "mine")])).await.has_status(409);
+    reader.send(&refused.form_to(&edit)).await.shows("v1 was changed.");
+    let now = release().await;
+    assert_eq!((&now["isDisabled"], &now["description"]), (&json!(true), &json!("mine")));
+    ada.patch("/v1/apps/demo/deployments/Production/release", json!({ "packageInfo": { "isDisabled": false } })).await.assert(200);
     for (field, value, text) in [
         ("rollout", "20", "must not be lower"),
         ("rollout", "101", "whole number from 1 to 100"),

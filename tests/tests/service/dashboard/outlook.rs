@@ -56,6 +56,19 @@ async fn without_a_release_to_roll_back_to_the_current_one_can_be_disabled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_staged_release_that_comes_back_is_named() {
+    let app = TestApp::spawn().await;
+    let all = [json!({ "appVersion": "^1.0.0" }), json!({ "appVersion": "^1.0.0", "rollout": 25 })];
+    let (ada, mut reader, _) = with_releases(&app, &all).await;
+    ada.post("/v1/apps/demo/deployments/Production/rollbacks", json!({ "targetRelease": "v1" })).await.assert(201);
+    let then = "devices with app version ^1.0.0 get v2 if its rollout includes them, otherwise v1";
+    reader.open(&format!("{PRODUCTION}/releases/v3/edit")).await.shows(&format!("If you disable v3, {then}, also those that run v3 now."));
+    change(&ada, "v3", json!({ "isDisabled": true })).await;
+    let now = "v3 is disabled: no device gets it. Devices with app version ^1.0.0 get v2 if its rollout includes them, otherwise v1.";
+    reader.open(PRODUCTION).await.shows(now);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_replaced_release_says_so() {
     let app = TestApp::spawn().await;
     let one = json!({ "appVersion": "1.0.0" });

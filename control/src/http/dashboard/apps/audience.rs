@@ -6,7 +6,7 @@ use shared::keys::Label;
 
 use super::release::Summary;
 use crate::domain::error::{Error, Result};
-use crate::domain::releases::outlook::Outlook;
+use crate::domain::releases::outlook::{Gets, Outlook};
 
 /// The app versions of a release, in words.
 fn versions(target: &str) -> String {
@@ -25,6 +25,14 @@ fn named(releases: &BTreeSet<Option<Label>>) -> String {
     }
 }
 
+/// What devices get, with what only those in an unfinished rollout get.
+fn given(gets: &Gets) -> String {
+    let mut staged: BTreeSet<_> = gets.inside.difference(&gets.outside).copied().collect();
+    staged.remove(&None);
+    let others = named(&gets.outside);
+    if staged.is_empty() { others } else { format!("{} if its rollout includes them, otherwise {others}", newer(&staged)) }
+}
+
 /// The label of a release on a page.
 pub(super) fn label_of(release: &Summary) -> Result<Label> {
     Label::try_from(release.label.as_str()).map_err(Error::internal)
@@ -35,7 +43,7 @@ pub(super) fn audience(release: &Summary, outlook: &Outlook) -> Result<String> {
     let Summary { label, target, rollout, .. } = release;
     let (own, versions, gets) = (label_of(release)?, versions(target), outlook.gets(target));
     if release.is_disabled {
-        return Ok(format!("{label} is disabled: no device gets it. Devices with {versions} get {}.", named(&gets.outside)));
+        return Ok(format!("{label} is disabled: no device gets it. Devices with {versions} get {}.", given(&gets)));
     }
     if !gets.has(own) {
         let by: BTreeSet<_> = gets.inside.union(&gets.outside).copied().collect();
@@ -59,8 +67,8 @@ pub(super) fn if_disabled(release: &Summary, outlook: &Outlook) -> Result<String
     let Summary { label, target, .. } = release;
     let gets = outlook.without(label_of(release)?)?.gets(target);
     let versions = versions(target);
-    if gets.outside.iter().all(Option::is_none) {
+    if gets.inside.union(&gets.outside).all(Option::is_none) {
         return Ok(format!("If you disable {label}, devices with {versions} get no update. Those that run it keep it."));
     }
-    Ok(format!("If you disable {label}, devices with {versions} get {}, also those that run {label} now.", named(&gets.outside)))
+    Ok(format!("If you disable {label}, devices with {versions} get {}, also those that run {label} now.", given(&gets)))
 }

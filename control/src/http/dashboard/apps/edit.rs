@@ -14,6 +14,7 @@ use super::place::{self, Link};
 use super::release::Summary;
 use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
 use crate::domain::access::{AppGrant, DashboardSession};
+use crate::domain::conflict::Conflict;
 use crate::domain::counting::counters;
 use crate::domain::error::{Error, Result};
 use crate::domain::releases::change::{self, ReleaseChange, fingerprint};
@@ -213,9 +214,18 @@ pub(super) async fn submit(
         Ok(Some(_)) => frame.redirect_with_flash(&target.page(), &Flash::good(format!("{label} was changed."))),
         Ok(None) => frame.redirect_with_flash(&target.page(), &Flash::good("Nothing was changed.")),
         Err(error) => {
-            // What was typed stays, next to what the release is now.
             let found = target.find(&app).await?;
             let mut form = form(&found);
+            if matches!(error, Error::Conflict(Conflict::ReleaseChanged(_))) {
+                // Somebody else changed the release: the form shows what it is now, or the next click would undo that. Only a text stays, which would be
+                // lost work.
+                for field in form.fields.iter_mut().filter(|field| field.name == "description") {
+                    sent.text(field.name).clone_into(&mut field.value);
+                }
+                let flags = (found.row.is_mandatory, found.row.is_disabled);
+                return page(&frame, &target, &found, &form.refuse(error)?, flags);
+            }
+            // What was typed stays.
             form.keep(&sent);
             page(&frame, &target, &found, &form.refuse(error)?, (sent.has("isMandatory"), sent.has("isDisabled")))
         }
