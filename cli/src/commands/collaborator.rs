@@ -5,6 +5,7 @@ use serde_json::Value;
 use shared::api::Field;
 use shared::api::apps::{AppAnswer, Role};
 use shared::api::collaborators::{Acceptance, AssignableRole, CollaboratorAnswer, CollaboratorPatch, CollaboratorsAnswer, NewCollaborator};
+use shared::text::shell;
 
 use super::{advice, nearest};
 use crate::arguments::AppOption;
@@ -140,11 +141,14 @@ async fn add(context: &Context, app: Option<&str>, email: &str, role: RoleOption
     let app = context.app(app)?;
     let body = NewCollaborator { permission: Field::from(AssignableRole::from(role)), step_up: Field::Missing };
     let added = client.post::<CollaboratorAnswer>(&path(["v1", "apps", app, "collaborators", email]), &body).await;
-    let added = advice::conflict(managed(added), || format!("`updraft collaborator edit {email} --role ROLE --app {app}` changes a role."));
+    let added = advice::conflict(managed(added), || {
+        let (email, option) = (shell::quoted(email), shell::option("--app", app));
+        format!("`updraft collaborator edit {email} --role ROLE {option}` changes a role.")
+    });
     let answer = nearest::app(&client, app, advice::no_account(added, email)).await?;
     context.done(&format!("{email} is {} of {app} now, and gets an email.", a(answer.value.collaborator.permission)));
     let seen = seen_as(&client, app).await;
-    context.note(&format!("They see it as {seen} until they accept it: `updraft collaborator accept {seen}`"));
+    context.note(&format!("They see it as {seen} until they accept it: `updraft collaborator accept {}`", shell::quoted(&seen)));
     context.show(&answer.json, || {});
     Ok(())
 }
@@ -164,7 +168,8 @@ async fn edit(context: &Context, app: Option<&str>, email: &str, role: RoleOptio
     let app = context.app(app)?;
     let body = CollaboratorPatch { permission: Field::from(AssignableRole::from(role)), step_up: Field::Missing };
     let edited = client.patch::<CollaboratorAnswer>(&path(["v1", "apps", app, "collaborators", email]), &body).await;
-    let edited = advice::conflict(managed(edited), || format!("`updraft app transfer {app} EMAIL` gives the app another owner."));
+    let edited =
+        advice::conflict(managed(edited), || format!("`updraft app transfer {} EMAIL` gives the app another owner.", shell::quoted(app)));
     let answer = nearest::app(&client, app, no_collaborator(edited, app)).await?;
     if let Some(answer) = &answer {
         context.done(&format!("{email} is {} of {app} now.", a(answer.value.collaborator.permission)));
@@ -198,6 +203,7 @@ async fn accept(context: &Context, app: &str, new_name: Option<String>) -> Resul
     let accepted = client.post::<AppAnswer>(&path(["v1", "apps", app, "collaborators", "me", "accept"]), &body).await;
     let accepted = advice::in_options(accepted, &[("name", "--name")]);
     let accepted = advice::conflict(advice::forbidden(accepted, advice::NOT_API_KEYS), || {
+        let app = shell::quoted(app);
         format!("A transferred app can get another name: `updraft collaborator accept {app} --name NEW`. A shared app keeps its name.")
     });
     let answer = nearest::app(&client, app, accepted).await?;
@@ -229,13 +235,15 @@ fn managed<T>(result: Result<T>) -> Result<T> {
 
 /// The owner, and the sender of a transfer that is not accepted, cannot go.
 fn owner_stays(app: &str) -> String {
+    let app = shell::quoted(app);
     format!("Use `updraft app transfer {app} EMAIL` or `updraft app delete {app}`. A pending transfer ends when its receiver is removed.")
 }
 
 fn no_collaborator<T>(result: Result<T>, app: &str) -> Result<T> {
     result.map_err(|error| {
         let is_other = error.kind != Kind::NotFound || error.what.starts_with("app ");
-        if is_other { error } else { error.with_next(format!("`updraft collaborator list --app {app}` shows who has access.")) }
+        let option = shell::option("--app", app);
+        if is_other { error } else { error.with_next(format!("`updraft collaborator list {option}` shows who has access.")) }
     })
 }
 

@@ -2,6 +2,7 @@
 
 use shared::api::apps::AppsAnswer;
 use shared::api::deployments::DeploymentsAnswer;
+use shared::text::shell;
 
 use crate::client::{Client, path};
 use crate::error::{Kind, Result};
@@ -26,7 +27,7 @@ pub(crate) async fn deployment<T>(client: &Client, app_name: &str, name: &str, r
     };
     let Ok(found) = client.get::<DeploymentsAnswer>(&path(["v1", "apps", app_name, "deployments"])).await else { return Err(error) };
     let names: Vec<&str> = found.value.deployments.iter().map(|deployment| deployment.name.as_str()).collect();
-    let next = advice(name, &names, &format!("updraft deployment list --app {app_name}"));
+    let next = advice(name, &names, &format!("updraft deployment list {}", shell::option("--app", app_name)));
     Err(crate::error::Error { what: format!("app {app_name} has no deployment {name}"), next, ..error })
 }
 

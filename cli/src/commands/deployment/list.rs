@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::join_all;
 use shared::api::deployments::{Deployment, DeploymentsAnswer};
 use shared::api::metrics::{Counts, MetricsAnswer};
+use shared::text::shell;
 
 use super::super::{figures, nearest};
 use super::rollout;
@@ -26,7 +27,8 @@ pub(super) async fn run(context: &Context, app: Option<&str>) -> Result<()> {
         join_all(deployments.iter().map(|deployment| metrics(&client, app, &deployment.name))).await
     };
     context.show(&answer.json, || {
-        let empty = format!("{app} has no deployments. Create one: updraft deployment create NAME --app {app}");
+        let option = shell::option("--app", app);
+        let empty = format!("{app} has no deployments. Create one: updraft deployment create NAME {option}");
         let header = ["deployment", "release", "versions", "rollout", "active", "share", "failed", "updated"];
         let mut table = Table::new(header).right([3, 4, 5, 6]).when_empty(empty).optional(["updated", "versions", "share", "rollout"]);
         for (deployment, metrics) in deployments.iter().zip(&metrics) {

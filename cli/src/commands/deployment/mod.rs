@@ -7,6 +7,7 @@ use clap::Subcommand;
 use serde_json::Value;
 use shared::api::Field;
 use shared::api::deployments::{Deployment, DeploymentAnswer, DeploymentPatch, NewDeployment};
+use shared::text::shell;
 
 use super::{advice, nearest};
 use crate::arguments::AppOption;
@@ -139,7 +140,8 @@ async fn create(context: &Context, app: Option<&str>, name: String, key: Option<
     let created = client.post::<DeploymentAnswer>(&path(["v1", "apps", app, "deployments"]), &body).await;
     let created = advice::in_options(created, &[("name", "NAME"), ("key", "--key")]);
     let created = advice::conflict(advice::forbidden(created, advice::APP_MANAGERS), || {
-        format!("`updraft deployment list --app {app}` shows the names. A key belongs to one deployment: leave out --key for a new one.")
+        let option = shell::option("--app", app);
+        format!("`updraft deployment list {option}` shows the names. A key belongs to one deployment: leave out --key for a new one.")
     });
     let answer = nearest::app(&client, app, created).await?;
     context.done(&format!("Created the deployment {}.", answer.value.deployment.name));
@@ -154,7 +156,7 @@ async fn rename(context: &Context, app: Option<&str>, name: &str, new_name: Stri
     let renamed = client.patch::<DeploymentAnswer>(&path(["v1", "apps", app, "deployments", name]), &body).await;
     let renamed = advice::in_options(renamed, &[("name", "NEW_NAME")]);
     let renamed = advice::conflict(advice::forbidden(renamed, advice::APP_MANAGERS), || {
-        format!("Choose another name. `updraft deployment list --app {app}` shows those in use.")
+        format!("Choose another name. `updraft deployment list {}` shows those in use.", shell::option("--app", app))
     });
     let answer = nearest::deployment(&client, app, name, renamed).await?;
     if let Some(answer) = &answer {

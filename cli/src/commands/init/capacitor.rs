@@ -1,7 +1,7 @@
 //! A Capacitor app: the CodePush plugin's options in `capacitor.config.json`.
 
 use super::json::{self, Step};
-use super::plan::{ByHand, Plan, Sdk};
+use super::plan::{ByHand, Plan, Platform, Sdk};
 
 /// The changes to a Capacitor project.
 pub(super) fn plan(plan: &mut Plan, sdk: &Sdk) {
@@ -9,18 +9,27 @@ pub(super) fn plan(plan: &mut Plan, sdk: &Sdk) {
         plan.edit("capacitor.config.json", |text| edit(text, sdk));
     } else {
         let file = if plan.has("capacitor.config.js") { "capacitor.config.js" } else { "capacitor.config.ts" };
-        let options = format!("SERVER_URL: \"{}\", IOS_DEPLOY_KEY: \"{}\", ANDROID_DEPLOY_KEY: \"{}\"", sdk.url, sdk.key, sdk.key);
+        let options: Vec<String> = options(sdk).map(|(name, value)| format!("{name}: \"{value}\"")).collect();
+        let options = options.join(", ");
         plan.by_hand(file, &format!("it is a program. Put this into it: plugins: {{ CodePush: {{ {options} }} }}"));
     }
     plan.then("Run `npx cap sync`, then build the app.");
+}
+
+/// The options of the plugin. The server is the same for both platforms.
+fn options(sdk: &Sdk) -> impl Iterator<Item = (&'static str, &str)> {
+    let keys = sdk.platforms().map(|platform| match platform {
+        Platform::Ios => ("IOS_DEPLOY_KEY", sdk.key.as_str()),
+        Platform::Android => ("ANDROID_DEPLOY_KEY", sdk.key.as_str()),
+    });
+    std::iter::once(("SERVER_URL", sdk.url.as_str())).chain(keys)
 }
 
 /// Puts the server and the key into the options of the plugin.
 fn edit(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
     // Early versions wrote the member with a capital letter.
     let plugins = if json::parse(text)?.member("Plugins").is_some() { "Plugins" } else { "plugins" };
-    let values = [("SERVER_URL", &sdk.url), ("IOS_DEPLOY_KEY", &sdk.key), ("ANDROID_DEPLOY_KEY", &sdk.key)];
-    values.iter().try_fold(text.to_owned(), |text, (name, value)| {
+    options(sdk).try_fold(text.to_owned(), |text, (name, value)| {
         json::set(&text, &[Step::Name(plugins), Step::Name("CodePush"), Step::Name(name)], value)
     })
 }

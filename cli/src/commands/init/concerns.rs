@@ -36,8 +36,9 @@ fn missing_sdk(plan: &Plan, kind: Kind) -> Option<Concern> {
         Kind::Cordova => "cordova plugin add cordova-plugin-code-push",
         Kind::Capacitor => "npm install cap-codepush",
     };
+    let place = if package.is_empty() { "the project" } else { "package.json" };
     Some(Concern {
-        text: "package.json has no CodePush SDK, so the app never asks for updates".to_owned(),
+        text: format!("{place} has no CodePush SDK, so the app never asks for updates"),
         next: format!("Install one and follow its instructions, for example: {install}"),
     })
 }

@@ -16,17 +16,24 @@ pub(super) fn edit(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
     if root.name != "widget" {
         return Err(ByHand(format!("its root is <{}>, not <widget>", root.name)));
     }
-    let is_mobile = |name: Option<String>| matches!(name.as_deref(), Some("ios" | "android"));
+    let is_wanted = |name: Option<String>| sdk.platforms().any(|platform| name.as_deref() == Some(platform.name()));
     let platforms: Vec<&Element> =
-        root.children.iter().filter(|child| child.name == "platform" && is_mobile(child.attribute(text, "name"))).collect();
+        root.children.iter().filter(|child| child.name == "platform" && is_wanted(child.attribute(text, "name"))).collect();
     let mut edits = Edits::new(text);
-    // Preferences outside of platforms are replaced as well, but not added.
-    let mut missing = preferences(text, &root, sdk, &mut edits)?;
-    if platforms.is_empty() {
-        edits.append(&root, &missing, "    ");
+    match sdk.only {
+        Some(only) if platforms.is_empty() => return Err(ByHand(format!("it has no <platform name=\"{}\">", only.name()))),
+        // Preferences outside of platforms are the other platform's as well.
+        Some(_) => {}
+        None => {
+            // They are replaced, and added only if there are no platforms.
+            let missing = preferences(text, &root, sdk, &mut edits)?;
+            if platforms.is_empty() {
+                edits.append(&root, &missing, "    ");
+            }
+        }
     }
     for platform in platforms {
-        missing = preferences(text, platform, sdk, &mut edits)?;
+        let missing = preferences(text, platform, sdk, &mut edits)?;
         edits.append(platform, &missing, "    ");
     }
     Ok(edits.apply())
@@ -59,6 +66,7 @@ fn preferences(text: &str, parent: &Element, sdk: &Sdk, edits: &mut Edits<'_>) -
 
 #[cfg(test)]
 mod tests {
+    use super::super::plan::Platform;
     use super::*;
 
     fn edited(text: &str) -> String {
@@ -87,6 +95,16 @@ mod tests {
     fn existing_preferences_are_replaced_where_they_are() {
         let text = "<widget><preference value='old' name='codepushdeploymentkey'/><platform name=\"ios\">\n  <preference name=\"CodePushServerUrl\" value=\"x\"/>\n  <preference name=\"CodePushDeploymentKey\" value=\"KEY\"/>\n</platform></widget>";
         assert_eq!(edited(text), text.replace("'old'", "'KEY'").replace("\"x\"", "\"https://u.example/\""));
+    }
+
+    #[test]
+    fn one_platform_alone_can_get_them() {
+        let sdk = Sdk { only: Some(Platform::Ios), ..Sdk::example("https://u.example/") };
+        let text = "<widget>\n<preference name=\"CodePushDeploymentKey\" value=\"old\" />\n<platform name=\"ios\">\n</platform>\n<platform name=\"android\">\n</platform>\n</widget>\n";
+        let after = sdk.edited(edit, text);
+        let (ios, android) = after.split_once("</platform>").unwrap();
+        assert!(ios.contains("KEY") && ios.contains("old") && !android.contains("KEY"), "{after}");
+        assert!(edit("<widget/>", &sdk).is_err());
     }
 
     #[test]

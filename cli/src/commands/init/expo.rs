@@ -2,7 +2,7 @@
 
 use super::edits::newline;
 use super::json::{self, Step};
-use super::plan::{ByHand, Plan, Sdk};
+use super::plan::{ByHand, Plan, Platform, Sdk};
 use super::react_native;
 
 /// The config plugins that take the server and the key, and how they spell the server.
@@ -15,17 +15,19 @@ pub(super) fn plan(plan: &mut Plan, sdk: &Sdk) {
     if has_plugin {
         plan.edit("app.json", |text| edit(text, sdk));
         plan.then("Run `npx expo prebuild`, then build the app: Expo Go has no CodePush.");
-    } else if plan.has("ios") || plan.has("android") {
+    } else if sdk.platforms().any(|platform| plan.has(platform.name())) {
         // The native projects are the source.
         react_native::plan(plan, sdk);
         plan.then("`npx expo prebuild --clean` undoes these changes: then use the config plugin of your CodePush SDK.");
     } else {
-        let platform = format!("{{\"CodePushServerUrl\": \"{}\", \"CodePushDeploymentKey\": \"{}\"}}", sdk.url, sdk.key);
+        let values = format!("{{\"CodePushServerUrl\": \"{}\", \"CodePushDeploymentKey\": \"{}\"}}", sdk.url, sdk.key);
+        let options: Vec<String> = sdk.platforms().map(|platform| format!("\"{}\": {values}", platform.name())).collect();
+        let options = options.join(", ");
         plan.by_hand(
             "app.json",
             &format!(
                 "no config plugin of a CodePush SDK is in it. Add it to \"plugins\" with its options, which are for most plugins \
-                 {{\"ios\": {platform}, \"android\": {platform}}}, then run `npx expo prebuild`"
+                 {{{options}}}, then run `npx expo prebuild`"
             ),
         );
     }
@@ -49,7 +51,7 @@ fn edit(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
     steps.extend([Step::Name("plugins"), Step::Index(index)]);
     let mut text = with_options(text, &steps)?;
     steps.push(Step::Index(1));
-    for platform in ["ios", "android"] {
+    for platform in sdk.platforms().map(Platform::name) {
         for (name, value) in [(server, &sdk.url), ("CodePushDeploymentKey", &sdk.key)] {
             let steps: Vec<Step<'_>> = steps.iter().copied().chain([Step::Name(platform), Step::Name(name)]).collect();
             text = json::set(&text, &steps, value)?;

@@ -22,6 +22,7 @@ mod xml;
 
 use clap::Args;
 use serde_json::json;
+use shared::text::shell;
 
 use crate::arguments::DeploymentOption;
 use crate::config::project;
@@ -31,7 +32,7 @@ use crate::output::interrupt::{self, Step};
 use crate::output::table::printable;
 use crate::output::{prompt, terminal};
 use concerns::Concern;
-use plan::{Plan, Sdk};
+use plan::{Plan, Platform, Sdk};
 use target::{Choice, Target};
 
 /// Sets up the project in this folder.
@@ -39,6 +40,7 @@ use target::{Choice, Target};
 #[command(after_help = "Examples:
   updraft init
   updraft init --app my-app --deployment Production --create --yes
+  updraft init --app my-app-ios --platform ios
   updraft init --dry-run
 
 Without a terminal, add --app, --deployment and --yes. Files that are changed: updraft.toml; Info.plist and strings.xml
@@ -47,6 +49,9 @@ pub(crate) struct InitCommand {
     /// App and deployment.
     #[command(flatten)]
     target: DeploymentOption,
+    /// Set up only this platform, for a project with an app of its own for each.
+    #[arg(long)]
+    platform: Option<Platform>,
     /// Create the app and the deployment if they do not exist.
     #[arg(long)]
     create: bool,
@@ -84,10 +89,16 @@ impl InitCommand {
             return Err(Error::failed(format!("you cannot read the key of the deployment {}", target.deployment), next));
         }
         if let Some(kind) = kind {
-            kind.plan(&mut sdk_plan, &Sdk { url: format!("{}/", target.server), key: target.key.clone() });
+            kind.plan(&mut sdk_plan, &Sdk { url: format!("{}/", target.server), key: target.key.clone(), only: self.platform });
         }
         let mut file_plan = Plan::new(folder);
-        plan_project_file(&mut file_plan, &target);
+        let other = known.and_then(|project| project.app.as_deref()).filter(|app| *app != target.app && file_plan.has(project::NAME));
+        if let (Some(platform), Some(other)) = (self.platform, other) {
+            let (option, platform) = (shell::option("--app", &target.app), platform.name());
+            context.note(&format!("updraft.toml keeps the app {other}. Add {option} to the commands for {platform}."));
+        } else {
+            plan_project_file(&mut file_plan, &target);
+        }
 
         let is_made = self.make(context, &file_plan, &sdk_plan, &step)?;
         for creation in &target.creations {

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
+
 use super::diff;
 use super::text::Encoding;
 use crate::error::{Error, Result};
@@ -18,13 +20,49 @@ pub(super) struct Sdk {
     pub(super) url: String,
     /// The deployment key.
     pub(super) key: String,
+    /// The one platform that gets them; `None`: each that the project has.
+    pub(super) only: Option<Platform>,
+}
+
+/// A platform that an app runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Platform {
+    /// Android.
+    Android,
+    /// iOS.
+    Ios,
+}
+
+impl Platform {
+    /// Both.
+    pub(super) const ALL: [Self; 2] = [Self::Ios, Self::Android];
+
+    /// Its name, which is also that of its folder.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Android => "android",
+            Self::Ios => "ios",
+        }
+    }
+}
+
+impl Sdk {
+    /// Whether a platform gets them.
+    pub(super) fn is_for(&self, platform: Platform) -> bool {
+        self.only.is_none_or(|only| only == platform)
+    }
+
+    /// The platforms that get them.
+    pub(super) fn platforms(&self) -> impl Iterator<Item = Platform> + '_ {
+        Platform::ALL.into_iter().filter(|platform| self.is_for(*platform))
+    }
 }
 
 #[cfg(test)]
 impl Sdk {
     /// An example.
     pub(super) fn example(url: &str) -> Self {
-        Self { url: url.to_owned(), key: "KEY".to_owned() }
+        Self { url: url.to_owned(), key: "KEY".to_owned(), only: None }
     }
 
     /// The text after an edit. The same edit again must change nothing.

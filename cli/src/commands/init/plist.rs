@@ -90,7 +90,7 @@ mod tests {
     const BEFORE: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n<plist version=\"1.0\">\n<dict>\n\t<key>CFBundlePackageType</key>\n\t<string>APPL</string>\n\t<!-- <key>CodePushDeploymentKey</key> -->\n\t<key>LSRequiresIPhoneOS</key>\n\t<true/>\n</dict>\n</plist>\n";
 
     fn sdk(url: &str, key: &str) -> Sdk {
-        Sdk { url: url.to_owned(), key: key.to_owned() }
+        Sdk { url: url.to_owned(), key: key.to_owned(), only: None }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::plan::{Plan, Sdk};
+use super::plan::{Plan, Platform, Sdk};
 use super::plist::{self, Owner};
 use super::strings;
 
@@ -12,14 +12,16 @@ const STRINGS: &str = "android/app/src/main/res/values/strings.xml";
 
 /// The changes to a React Native project.
 pub(super) fn plan(plan: &mut Plan, sdk: &Sdk) {
-    if plan.has("ios") {
-        ios(plan, sdk);
+    let (found, missing): (Vec<Platform>, Vec<Platform>) = sdk.platforms().partition(|platform| plan.has(platform.name()));
+    for platform in &found {
+        match platform {
+            Platform::Ios => ios(plan, sdk),
+            Platform::Android => android(plan, sdk),
+        }
     }
-    if plan.has("android") {
-        android(plan, sdk);
-    }
-    if !plan.has("ios") && !plan.has("android") {
-        plan.by_hand("ios and android", "the project has neither. Run `updraft init` again when it has");
+    if found.is_empty() {
+        let names: Vec<&str> = missing.into_iter().map(Platform::name).collect();
+        plan.by_hand(&names.join(" and "), "the project has no such folder. Run `updraft init` again when it has");
         return;
     }
     plan.then("Build the app again: the server and the key are in the binary.");

@@ -37,7 +37,7 @@ const KEY_NAMES: [&str; 2] = ["codepushdeploymentkey", "_deploy_key"];
 pub(in crate::commands) fn of(folder: &Path, server: &str, key: &str) -> Option<Vec<FileState>> {
     let mut plan = Plan::new(folder.to_owned());
     let kind = detect::kind(&plan)?;
-    let sdk = Sdk { url: format!("{server}/"), key: key.to_owned() };
+    let sdk = Sdk { url: format!("{server}/"), key: key.to_owned(), only: None };
     kind.plan(&mut plan, &sdk);
     let mut files = Vec::new();
     for path in &plan.unchanged {

@@ -3,6 +3,7 @@
 use shared::api::Field;
 use shared::api::apps::{AppAnswer, AppsAnswer, NewApp};
 use shared::api::deployments::{Deployment, DeploymentAnswer, DeploymentsAnswer, NewDeployment};
+use shared::text::shell;
 
 use super::super::{advice, nearest};
 use crate::client::{Client, path};
@@ -184,7 +185,8 @@ async fn deployment(context: &Context, client: &Client, app: &str, choice: Choic
             return Ok(Some(deployment));
         }
     } else if choice.is_dry {
-        let next = format!("Leave --dry-run out, or run `updraft deployment create NAME --app {app}`.");
+        let option = shell::option("--app", app);
+        let next = format!("Leave --dry-run out, or run `updraft deployment create NAME {option}`.");
         return Err(Error::failed(format!("{app} has no deployments, and --dry-run creates none"), next));
     }
     let name = prompt::text("Name of the new deployment", Some("Production"), "--deployment NAME --create")?;
@@ -196,7 +198,7 @@ async fn create_deployment(context: &Context, client: &Client, choice: Choice<'_
     let created = client.post::<DeploymentAnswer>(&path(["v1", "apps", app, "deployments"]), &body).await;
     let created = advice::in_options(created, &[("name", "--deployment")]);
     let answer = advice::conflict(advice::forbidden(created, advice::APP_MANAGERS), || {
-        format!("Run `updraft deployment list --app {app}`, and choose one with --deployment.")
+        format!("Run `updraft deployment list {}`, and choose one with --deployment.", shell::option("--app", app))
     })?;
     context.done(&format!("Created the deployment {}.", answer.value.deployment.name));
     choice.step.now(format!("the deployment {} is created, and no file was changed", answer.value.deployment.name), AGAIN);

@@ -90,6 +90,25 @@ async fn a_react_native_project() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_app_of_its_own_for_each_platform() {
+    let place = Place::new().await;
+    place.ada.create_app("demo-android").await;
+    let android = place.ada.deployment_key("demo-android", "Production").await;
+    let strings = "android/app/src/main/res/values/strings.xml";
+    place.cli.write("package.json", package("react-native"));
+    place.cli.write("ios/Demo/Info.plist", PLIST);
+    place.cli.write(strings, STRINGS);
+    place.cli.expect(0, &[INIT, &["--platform", "ios"]].concat()).await;
+    assert!(place.read("ios/Demo/Info.plist").contains(&place.key));
+    assert_eq!(place.read(strings), STRINGS);
+    let second = ["init", "--app", "demo-android", "--deployment", "Production", "--platform", "android", "--yes"];
+    let said = place.cli.expect(0, &second).await.err;
+    assert!(said.contains("updraft.toml keeps the app demo. Add --app demo-android to the commands for android."), "{said}");
+    assert!(place.read(strings).contains(&android) && place.read("ios/Demo/Info.plist").contains(&place.key));
+    assert!(place.read("updraft.toml").contains("app = \"demo\""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_expo_project() {
     let place = Place::new().await;
     place.cli.write("package.json", package("expo"));
