@@ -9,6 +9,7 @@ pub mod devices;
 pub mod edge;
 pub mod extract;
 pub mod layer;
+pub mod present;
 pub mod reserved;
 pub mod state;
 

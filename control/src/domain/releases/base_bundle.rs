@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use shared::keys::Label;
 use shared::version::{AppVersion, Range};
 
 use super::repo::{self, RangeRow, ReleaseRow};
@@ -41,17 +40,9 @@ pub async fn find(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &
     let newest_first = repo::ranges(&mut tx, &deployment).await?;
     // Each distinct range is evaluated once, however many releases have it.
     let mut evaluated = HashMap::new();
-    let mut are_of = |release: &RangeRow| -> bool {
-        if let Some(known) = evaluated.get(&release.app_version) {
-            return *known;
-        }
-        let are_of = binaries.are_of(&release.app_version);
-        evaluated.insert(release.app_version.clone(), are_of);
-        are_of
-    };
-    let mut is_whole = |release: &RangeRow| !release.is_disabled && release.rollout.is_none() && are_of(release);
-    let Some(found) = newest_first.iter().find(|release| is_whole(release)) else { return Ok(None) };
-    let found: Label = label(found.label)?;
-    let found = repo::find(&mut tx, &deployment, found).await?;
-    Ok(found.filter(|release| release.manifest_sha256.is_some()))
+    let mut are_of = |release: &RangeRow| *evaluated.entry(release.app_version.clone()).or_insert_with_key(|range| binaries.are_of(range));
+    let mut qualifies = |release: &&RangeRow| !release.is_disabled && release.rollout.is_none() && are_of(release);
+    let Some(newest) = newest_first.iter().find(|release| qualifies(release)) else { return Ok(None) };
+    let release = repo::find(&mut tx, &deployment, label(newest.label)?).await?;
+    Ok(release.filter(|release| release.manifest_sha256.is_some()))
 }

@@ -17,6 +17,7 @@ use crate::domain::access::{AppCreator, AppGrant, Role, SignedIn};
 use crate::domain::apps::{service, transfer};
 use crate::domain::error::Result;
 use crate::http::AppState;
+use crate::http::extract::bodies::new_app;
 use crate::http::extract::{EmailPath, Json, encode_segment};
 
 /// The routes of this area.
@@ -55,17 +56,7 @@ pub async fn list_apps(State(app): State<AppState>, caller: SignedIn) -> Result<
     responses((status = 201, body = AppAnswer), (status = 409))
 )]
 pub async fn create_app(State(app): State<AppState>, caller: AppCreator, Json(new): Json<NewApp>) -> Result<impl IntoResponse> {
-    Ok(created(service::create(&app, &caller, read(new)?).await?))
-}
-
-fn read(new: NewApp) -> Result<service::NewApp, FieldErrors> {
-    let mut errors = FieldErrors::default();
-    let name = errors.take("name", new.name.parse::<Name>());
-    let is_manual = errors.take("manuallyProvisionDeployments", new.manually_provision_deployments.optional());
-    match (name, is_manual) {
-        (Some(name), Some(is_manual)) => Ok(service::NewApp { name, has_no_deployments: is_manual.unwrap_or(false) }),
-        _ => Err(errors),
-    }
+    Ok(created(service::create(&app, &caller, new_app(new)?).await?))
 }
 
 /// Responds with an app that the caller now reaches by a new path.

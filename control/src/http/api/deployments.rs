@@ -6,19 +6,20 @@ use axum::response::IntoResponse;
 use shared::FieldErrors;
 use shared::api::deployments::{Deployment, DeploymentAnswer, DeploymentPatch, DeploymentsAnswer, NewDeployment};
 use shared::ids::AppId;
-use shared::keys::{DeploymentKey, Name};
+use shared::keys::Name;
 use shared::wire::check::DownloadUrls;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::releases;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageDeployments, ReadApp};
 use crate::domain::deployments::service;
 use crate::domain::error::Result;
 use crate::domain::releases::current::{self, Current};
 use crate::http::AppState;
+use crate::http::extract::bodies::new_deployment;
 use crate::http::extract::{DeploymentPath, Json, encode_segment};
+use crate::http::present;
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -39,18 +40,18 @@ pub fn routes() -> OpenApiRouter<AppState> {
 pub async fn list_deployments(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> Result<Json<DeploymentsAnswer>> {
     let deployments = current::list(&mut app.db.read().await?, &grant).await?;
     let urls = app.download_urls();
-    let deployments = deployments.into_iter().map(|deployment| present(grant.app(), deployment, &urls)).collect::<Result<_>>()?;
+    let deployments = deployments.into_iter().map(|deployment| shown(grant.app(), deployment, &urls)).collect::<Result<_>>()?;
     Ok(Json(DeploymentsAnswer { deployments }))
 }
 
 /// A deployment in its wire form.
-fn present(app: &AppId, (deployment, newest): Current, urls: &DownloadUrls<'_>) -> Result<Deployment> {
+fn shown(app: &AppId, (deployment, newest): Current, urls: &DownloadUrls<'_>) -> Result<Deployment> {
     Ok(Deployment {
         id: deployment.id,
         name: deployment.name,
-        key: deployment.key.unwrap_or_else(|| "(hidden)".to_owned()),
+        key: present::deployment_key(deployment.key),
         created_time: deployment.created_time,
-        package: newest.map(|release| releases::present(app, release, urls)).transpose()?,
+        package: newest.map(|release| present::release(app, release, urls)).transpose()?,
     })
 }
 
@@ -68,20 +69,10 @@ pub async fn create_deployment(
     grant: AppGrant<ManageDeployments>,
     Json(new): Json<NewDeployment>,
 ) -> Result<impl IntoResponse> {
-    let created = service::create(&app, &grant, read(new)?).await?;
-    let deployment = present(grant.app(), (created, None), &app.download_urls())?;
+    let created = service::create(&app, &grant, new_deployment(new)?).await?;
+    let deployment = shown(grant.app(), (created, None), &app.download_urls())?;
     let location = format!("/v1/apps/{}/deployments/{}", encode_segment(grant.called()), encode_segment(&deployment.name));
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(DeploymentAnswer { deployment })))
-}
-
-fn read(new: NewDeployment) -> Result<service::NewDeployment, FieldErrors> {
-    let mut errors = FieldErrors::default();
-    let name = errors.take("name", new.name.parse::<Name>());
-    let key = errors.take("key", new.key.parse_optional::<DeploymentKey>());
-    match (name, key) {
-        (Some(name), Some(key)) => Ok(service::NewDeployment { name, key }),
-        _ => Err(errors),
-    }
 }
 
 /// Get a deployment.
@@ -98,7 +89,7 @@ pub async fn get_deployment(
     DeploymentPath(name): DeploymentPath,
 ) -> Result<Json<DeploymentAnswer>> {
     let found = current::get(&mut app.db.read().await?, &grant, &name).await?;
-    Ok(Json(DeploymentAnswer { deployment: present(grant.app(), found, &app.download_urls())? }))
+    Ok(Json(DeploymentAnswer { deployment: shown(grant.app(), found, &app.download_urls())? }))
 }
 
 /// Rename a deployment.
@@ -120,7 +111,7 @@ pub async fn rename_deployment(
 ) -> Result<Json<DeploymentAnswer>> {
     let new_name = patch.name.parse::<Name>().map_err(|error| FieldErrors::of("name", error))?;
     let renamed = current::rename(&app, &grant, &name, &new_name).await?;
-    Ok(Json(DeploymentAnswer { deployment: present(grant.app(), renamed, &app.download_urls())? }))
+    Ok(Json(DeploymentAnswer { deployment: shown(grant.app(), renamed, &app.download_urls())? }))
 }
 
 /// Delete a deployment.

@@ -1,7 +1,7 @@
 //! Metrics endpoints.
 
 use axum::extract::State;
-use shared::api::metrics::{Counts, MetricsAnswer};
+use shared::api::metrics::MetricsAnswer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -12,6 +12,7 @@ use crate::domain::counting::counters;
 use crate::domain::error::Result;
 use crate::http::AppState;
 use crate::http::extract::{DeploymentPath, Json};
+use crate::http::present;
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -34,9 +35,5 @@ pub async fn read_metrics(
     DeploymentPath(name): DeploymentPath,
 ) -> Result<Json<MetricsAnswer>> {
     let rows = counters::list(&mut app.db.read().await?, &grant, &name).await?;
-    let metrics = rows.into_iter().map(|row| {
-        let counts = Counts { active: row.active, downloaded: row.downloaded, installed: row.installed, failed: row.failed };
-        (row.place, counts)
-    });
-    Ok(Json(MetricsAnswer { metrics: metrics.collect() }))
+    Ok(Json(present::metrics(rows)))
 }

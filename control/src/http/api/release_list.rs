@@ -9,7 +9,6 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::releases::present_method;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ReadApp;
 use crate::domain::error::Result;
@@ -19,6 +18,7 @@ use crate::domain::releases::service::label;
 use crate::http::AppState;
 use crate::http::extract::query::{page_size, parameters};
 use crate::http::extract::{DeploymentPath, Json};
+use crate::http::present::release_method;
 
 /// The default page size.
 const DEFAULT_LIMIT: u8 = 25;
@@ -85,7 +85,7 @@ fn present(row: ReleaseRow) -> Result<ListedRelease> {
         original_label: row.original_label.map(label).transpose()?,
         package_hash: row.package_hash,
         released_by: row.released_by,
-        release_method: present_method(row.release_method),
+        release_method: release_method(row.release_method),
         rollout: row.rollout,
         size: row.size,
         upload_time: row.upload_time,

@@ -4,12 +4,8 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use shared::FieldErrors;
-use shared::api::releases::{Diff, HistoryAnswer, Release, ReleaseAnswer, ReleaseMethod, ReleasePatch};
-use shared::hash::{BlobKey, Sha256Hex};
-use shared::ids::AppId;
+use shared::api::releases::{HistoryAnswer, ReleaseAnswer, ReleasePatch};
 use shared::keys::Label;
-use shared::signature::download_url;
-use shared::wire::check::DownloadUrls;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -18,52 +14,16 @@ use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::error::Result;
 use crate::domain::idempotency::Answer;
-use crate::domain::releases as domain;
 use crate::domain::releases::change::{self, ReleaseChange};
 use crate::domain::releases::repo::ReleaseRow;
-use crate::domain::releases::service::{self, label};
+use crate::domain::releases::service;
 use crate::http::AppState;
 use crate::http::extract::{DeploymentPath, Json, LabelPath, encode_segment, package_info};
+use crate::http::present;
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(get_release)).routes(routes!(get_history)).routes(routes!(patch_release))
-}
-
-/// A release in its wire form, with signed URLs.
-pub(super) fn present(app: &AppId, release: service::Release, urls: &DownloadUrls<'_>) -> Result<Release> {
-    let service::Release { row, diffs } = release;
-    let url = |sha256: &Sha256Hex| download_url(urls, &BlobKey { app: app.clone(), sha256: sha256.clone() });
-    Ok(Release {
-        app_version: row.app_version,
-        blob_url: url(&row.blob_sha256),
-        description: row.description,
-        diff_package_map: diffs
-            .iter()
-            .map(|diff| (diff.source_hash.to_string(), Diff { url: url(&diff.blob_sha256), size: diff.size }))
-            .collect(),
-        is_disabled: row.is_disabled,
-        is_mandatory: row.is_mandatory,
-        label: label(row.label)?,
-        manifest_blob_url: row.manifest_sha256.as_ref().map(url),
-        original_deployment: row.original_deployment,
-        original_label: row.original_label.map(label).transpose()?,
-        package_hash: row.package_hash,
-        released_by: row.released_by,
-        release_method: present_method(row.release_method),
-        rollout: row.rollout,
-        size: row.size,
-        upload_time: row.upload_time,
-    })
-}
-
-/// A release method in its wire form.
-pub(super) fn present_method(method: domain::ReleaseMethod) -> ReleaseMethod {
-    match method {
-        domain::ReleaseMethod::Upload => ReleaseMethod::Upload,
-        domain::ReleaseMethod::Promote => ReleaseMethod::Promote,
-        domain::ReleaseMethod::Rollback => ReleaseMethod::Rollback,
-    }
 }
 
 /// The header by which an operation can be repeated. For the OpenAPI document only: the extractor [`MaybeIdempotent`](crate::http::extract::MaybeIdempotent)
@@ -84,7 +44,7 @@ pub(super) fn created(
     deployment: &str,
     answer: Answer<ReleaseRow>,
 ) -> Result<impl IntoResponse + use<>> {
-    let package = present(grant.app(), service::Release { row: answer.value, diffs: Vec::new() }, &app.download_urls())?;
+    let package = present::release(grant.app(), service::Release { row: answer.value, diffs: Vec::new() }, &app.download_urls())?;
     let (app_name, deployment_name) = (encode_segment(grant.called()), encode_segment(deployment));
     let location = format!("/v1/apps/{app_name}/deployments/{deployment_name}/releases/{}", package.label);
     let replayed = answer.is_repeated.then_some([("idempotent-replayed", "true")]);
@@ -106,7 +66,7 @@ pub async fn get_release(
     LabelPath(label): LabelPath,
 ) -> Result<Json<ReleaseAnswer>> {
     let found = service::find(&mut app.db.read().await?, &grant, &deployment, label).await?;
-    Ok(Json(ReleaseAnswer { package: present(grant.app(), found, &app.download_urls())? }))
+    Ok(Json(ReleaseAnswer { package: present::release(grant.app(), found, &app.download_urls())? }))
 }
 
 /// Get a deployment's release history.
@@ -126,7 +86,7 @@ pub async fn get_history(
 ) -> Result<Json<HistoryAnswer>> {
     let releases = service::history(&mut app.db.read().await?, &grant, &deployment).await?;
     let urls = app.download_urls();
-    let history = releases.into_iter().map(|release| present(grant.app(), release, &urls)).collect::<Result<_>>()?;
+    let history = releases.into_iter().map(|release| present::release(grant.app(), release, &urls)).collect::<Result<_>>()?;
     Ok(Json(HistoryAnswer { history }))
 }
 
@@ -158,7 +118,7 @@ pub async fn patch_release(
     let Some(changed) = change::change(&app, &grant, &deployment, &read(patch)?).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
-    Ok(Json(ReleaseAnswer { package: present(grant.app(), changed, &app.download_urls())? }).into_response())
+    Ok(Json(ReleaseAnswer { package: present::release(grant.app(), changed, &app.download_urls())? }).into_response())
 }
 
 fn read(patch: ReleasePatch) -> Result<ReleaseChange, FieldErrors> {

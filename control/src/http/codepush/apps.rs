@@ -14,6 +14,7 @@ use crate::domain::access::{AppCreator, AppGrant, SignedIn, listing};
 use crate::domain::apps::{service, transfer};
 use crate::domain::error::Result;
 use crate::http::AppState;
+use crate::http::extract::bodies::new_app;
 use crate::http::extract::{EmailPath, Json, encode_segment};
 
 /// An app as clients read it.
@@ -34,11 +35,7 @@ pub(super) async fn list(State(app): State<AppState>, caller: SignedIn) -> Resul
 
 /// Creates an app, with the deployments Production and Staging unless told not to. `os` and `platform`, which old clients send, mean nothing here.
 pub(super) async fn create(State(app): State<AppState>, caller: AppCreator, Json(new): Json<NewApp>) -> Result<impl IntoResponse> {
-    let mut errors = FieldErrors::default();
-    let name = errors.take("name", new.name.parse::<Name>());
-    let is_manual = errors.take("manuallyProvisionDeployments", new.manually_provision_deployments.optional());
-    let (Some(name), Some(is_manual)) = (name, is_manual) else { return Err(errors.into()) };
-    let created = service::create(&app, &caller, service::NewApp { name, has_no_deployments: is_manual.unwrap_or(false) }).await?;
+    let created = service::create(&app, &caller, new_app(new)?).await?;
     let location = format!("/apps/{}", encode_segment(&created.name));
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(OneApp { app: present(created) })))
 }

@@ -5,13 +5,12 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use shared::FieldErrors;
 use shared::api::deployments as sent;
-use shared::api::metrics::{Counts, MetricsAnswer};
+use shared::api::metrics::MetricsAnswer;
 use shared::ids::AppId;
-use shared::keys::{DeploymentKey, Name};
+use shared::keys::Name;
 use shared::wire::check::DownloadUrls;
 
-use super::releases::present as present_release;
-use super::shape::{CreatedDeployment, Deployment, Deployments, NewDeployment, OneDeployment};
+use super::shape::{CreatedDeployment, Deployment, Deployments, NewDeployment, OneDeployment, Package};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageDeployments, ReadApp, ReadMetrics};
 use crate::domain::counting::counters;
@@ -19,21 +18,18 @@ use crate::domain::deployments::service;
 use crate::domain::error::Result;
 use crate::domain::releases::current::{self, Current};
 use crate::http::AppState;
+use crate::http::extract::bodies::new_deployment;
 use crate::http::extract::{DeploymentPath, Json, encode_segment};
-
-/// What callers see of a key that they may not read.
-fn shown(key: Option<String>) -> String {
-    key.unwrap_or_else(|| "(hidden)".to_owned())
-}
+use crate::http::present;
 
 /// A deployment as clients read it.
-fn present(app: &AppId, (deployment, newest): Current, urls: &DownloadUrls<'_>) -> Result<Deployment> {
+fn shown(app: &AppId, (deployment, newest): Current, urls: &DownloadUrls<'_>) -> Result<Deployment> {
     Ok(Deployment {
         id: deployment.id,
         name: deployment.name,
-        key: shown(deployment.key),
+        key: present::deployment_key(deployment.key),
         created_time: deployment.created_time,
-        package: newest.map(|release| present_release(app, release, urls)).transpose()?,
+        package: newest.map(|release| present::release(app, release, urls)).transpose()?.map(Package::from),
     })
 }
 
@@ -41,7 +37,7 @@ fn present(app: &AppId, (deployment, newest): Current, urls: &DownloadUrls<'_>) 
 pub(super) async fn list(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> Result<Json<Deployments>> {
     let found = current::list(&mut app.db.read().await?, &grant).await?;
     let urls = app.download_urls();
-    Ok(Json(Deployments { deployments: found.into_iter().map(|one| present(grant.app(), one, &urls)).collect::<Result<_>>()? }))
+    Ok(Json(Deployments { deployments: found.into_iter().map(|one| shown(grant.app(), one, &urls)).collect::<Result<_>>()? }))
 }
 
 /// Creates a deployment, with a key of the caller's or a new one.
@@ -50,13 +46,9 @@ pub(super) async fn create(
     grant: AppGrant<ManageDeployments>,
     Json(new): Json<sent::NewDeployment>,
 ) -> Result<impl IntoResponse> {
-    let mut errors = FieldErrors::default();
-    let name = errors.take("name", new.name.parse::<Name>());
-    let key = errors.take("key", new.key.parse_optional::<DeploymentKey>());
-    let (Some(name), Some(key)) = (name, key) else { return Err(errors.into()) };
-    let created = service::create(&app, &grant, service::NewDeployment { name, key }).await?;
+    let created = service::create(&app, &grant, new_deployment(new)?).await?;
     let location = format!("/apps/{}/deployments/{}", encode_segment(grant.called()), encode_segment(&created.name));
-    let deployment = NewDeployment { name: created.name, key: shown(created.key) };
+    let deployment = NewDeployment { name: created.name, key: present::deployment_key(created.key) };
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(CreatedDeployment { deployment })))
 }
 
@@ -67,7 +59,7 @@ pub(super) async fn show(
     DeploymentPath(name): DeploymentPath,
 ) -> Result<Json<OneDeployment>> {
     let found = current::get(&mut app.db.read().await?, &grant, &name).await?;
-    Ok(Json(OneDeployment { deployment: present(grant.app(), found, &app.download_urls())? }))
+    Ok(Json(OneDeployment { deployment: shown(grant.app(), found, &app.download_urls())? }))
 }
 
 /// Renames a deployment.
@@ -79,7 +71,7 @@ pub(super) async fn rename(
 ) -> Result<Json<OneDeployment>> {
     let new_name = patch.name.parse::<Name>().map_err(|error| FieldErrors::of("name", error))?;
     let renamed = current::rename(&app, &grant, &name, &new_name).await?;
-    Ok(Json(OneDeployment { deployment: present(grant.app(), renamed, &app.download_urls())? }))
+    Ok(Json(OneDeployment { deployment: shown(grant.app(), renamed, &app.download_urls())? }))
 }
 
 /// Deletes a deployment.
@@ -109,9 +101,5 @@ pub(super) async fn metrics(
     DeploymentPath(name): DeploymentPath,
 ) -> Result<Json<MetricsAnswer>> {
     let rows = counters::list(&mut app.db.read().await?, &grant, &name).await?;
-    let metrics = rows.into_iter().map(|row| {
-        let counts = Counts { active: row.active, downloaded: row.downloaded, installed: row.installed, failed: row.failed };
-        (row.place, counts)
-    });
-    Ok(Json(MetricsAnswer { metrics: metrics.collect() }))
+    Ok(Json(present::metrics(rows)))
 }

@@ -6,14 +6,10 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use shared::FieldErrors;
-use shared::hash::{BlobKey, Sha256Hex};
-use shared::ids::AppId;
 use shared::keys::{Label, Name};
-use shared::signature::download_url;
-use shared::wire::check::DownloadUrls;
 
 use super::problem::SizeLimit;
-use super::shape::{BlobInfo, History, OnePackage, Package, PackageChange};
+use super::shape::{History, OnePackage, Package, PackageChange};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::error::{Error, Result};
@@ -21,42 +17,13 @@ use crate::domain::idempotency::{Answer, IdempotencyKey};
 use crate::domain::releases::change::{self, ReleaseChange};
 use crate::domain::releases::promotion::{self, Promotion};
 use crate::domain::releases::repo::ReleaseRow;
-use crate::domain::releases::service::{self, label};
+use crate::domain::releases::service;
 use crate::domain::releases::{UploadAllowance, rollback, upload};
 use crate::http::AppState;
-use crate::http::extract::path::Destination;
+use crate::http::extract::path::DestinationPath;
 use crate::http::extract::upload::receive;
 use crate::http::extract::{DeploymentPath, Json, LabelPath, MaybeIdempotent, encode_segment, package_info};
-
-/// What clients are told for a release that is fully rolled out, which stores no percentage.
-const WHOLE: i64 = 100;
-
-/// A release as clients read it, with signed URLs.
-pub(super) fn present(app: &AppId, release: service::Release, urls: &DownloadUrls<'_>) -> Result<Package> {
-    let service::Release { row, diffs } = release;
-    let url = |sha256: &Sha256Hex| download_url(urls, &BlobKey { app: app.clone(), sha256: sha256.clone() });
-    Ok(Package {
-        app_version: row.app_version,
-        blob_url: url(&row.blob_sha256),
-        description: row.description,
-        diff_package_map: diffs
-            .iter()
-            .map(|diff| (diff.source_hash.to_string(), BlobInfo { size: diff.size, url: url(&diff.blob_sha256) }))
-            .collect(),
-        is_disabled: row.is_disabled,
-        is_mandatory: row.is_mandatory,
-        label: label(row.label)?,
-        manifest_blob_url: row.manifest_sha256.as_ref().map(url),
-        original_deployment: row.original_deployment,
-        original_label: row.original_label.map(label).transpose()?,
-        package_hash: row.package_hash,
-        released_by: row.released_by,
-        release_method: row.release_method.as_str(),
-        rollout: row.rollout.unwrap_or(WHOLE),
-        size: row.size,
-        upload_time: row.upload_time,
-    })
-}
+use crate::http::present;
 
 /// Responds with a new release. A repeated answer is the first one, with URLs that are signed again.
 fn created(
@@ -65,7 +32,7 @@ fn created(
     deployment: &str,
     answer: Answer<ReleaseRow>,
 ) -> Result<impl IntoResponse + use<>> {
-    let package = present(grant.app(), service::Release { row: answer.value, diffs: Vec::new() }, &app.download_urls())?;
+    let package = present::release(grant.app(), service::Release { row: answer.value, diffs: Vec::new() }, &app.download_urls())?.into();
     let location = format!("/apps/{}/deployments/{}", encode_segment(grant.called()), encode_segment(deployment));
     let replayed = answer.is_repeated.then_some([("idempotent-replayed", "true")]);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], replayed, Json(OnePackage { package })))
@@ -108,7 +75,9 @@ pub(super) async fn update(
     let info = package_info::of_change(changes, &mut errors);
     let Some(label) = label.filter(|_| errors.is_empty()) else { return Err(errors.into()) };
     match change::change(&app, &grant, &deployment, &ReleaseChange { label, info, seen: None }).await? {
-        Some(release) => Ok(Json(OnePackage { package: present(grant.app(), release, &app.download_urls())? }).into_response()),
+        Some(release) => {
+            Ok(Json(OnePackage { package: present::release(grant.app(), release, &app.download_urls())?.into() }).into_response())
+        }
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }
@@ -118,7 +87,7 @@ pub(super) async fn promote(
     State(app): State<AppState>,
     grant: AppGrant<ManageReleases>,
     DeploymentPath(source): DeploymentPath,
-    Destination(destination): Destination,
+    DestinationPath(destination): DestinationPath,
     MaybeIdempotent(key): MaybeIdempotent,
     Json(sent): Json<PackageChange>,
 ) -> Result<impl IntoResponse> {
@@ -176,5 +145,6 @@ pub(super) async fn history(
 ) -> Result<Json<History>> {
     let releases = service::history(&mut app.db.read().await?, &grant, &deployment).await?;
     let urls = app.download_urls();
-    Ok(Json(History { history: releases.into_iter().map(|release| present(grant.app(), release, &urls)).collect::<Result<_>>()? }))
+    let shown = |release| present::release(grant.app(), release, &urls).map(Package::from);
+    Ok(Json(History { history: releases.into_iter().map(shown).collect::<Result<_>>()? }))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::Invalid;
-use shared::api::releases::ReleaseChanges;
+use shared::api::releases::{Diff, Release, ReleaseChanges, ReleaseMethod};
 use shared::api::{Field, FromJson};
 use shared::hash::PackageHash;
 use shared::ids::{AccessKeyId, DeploymentId};
@@ -71,15 +71,6 @@ pub(super) struct Deployment {
     pub package: Option<Package>,
 }
 
-/// A file with its signed URL.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct BlobInfo {
-    /// Its size in bytes.
-    pub size: i64,
-    /// The URL.
-    pub url: String,
-}
-
 /// A release.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -93,7 +84,7 @@ pub(super) struct Package {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Diffs by the package hash of their base.
-    pub diff_package_map: BTreeMap<String, BlobInfo>,
+    pub diff_package_map: BTreeMap<String, Diff>,
     /// Whether it is disabled.
     pub is_disabled: bool,
     /// Whether the update is mandatory.
@@ -113,14 +104,38 @@ pub(super) struct Package {
     pub package_hash: PackageHash,
     /// The email address of the account that released it.
     pub released_by: String,
-    /// How it was created: `Upload`, `Promote` or `Rollback`.
-    pub release_method: &'static str,
+    /// How it was created.
+    pub release_method: ReleaseMethod,
     /// The percentage of devices that get it: 100 if it is fully rolled out.
     pub rollout: i64,
     /// The bundle's size in bytes.
     pub size: i64,
     /// When it was created.
     pub upload_time: UnixMillis,
+}
+
+impl From<Release> for Package {
+    fn from(release: Release) -> Self {
+        Self {
+            app_version: release.app_version,
+            blob_url: release.blob_url,
+            description: release.description,
+            diff_package_map: release.diff_package_map,
+            is_disabled: release.is_disabled,
+            is_mandatory: release.is_mandatory,
+            label: release.label,
+            manifest_blob_url: release.manifest_blob_url,
+            original_deployment: release.original_deployment,
+            original_label: release.original_label,
+            package_hash: release.package_hash,
+            released_by: release.released_by,
+            release_method: release.release_method,
+            // Clients know no release without a percentage.
+            rollout: release.rollout.unwrap_or(100),
+            size: release.size,
+            upload_time: release.upload_time,
+        }
+    }
 }
 
 /// An access key or a session.

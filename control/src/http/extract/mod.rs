@@ -2,6 +2,7 @@
 //!
 //! [`crate::domain::access`] decides who the caller is and what they may do. Start reading at [`callers`] and [`json`].
 
+pub mod bodies;
 pub mod callers;
 pub mod idempotency;
 pub mod internal_call;

@@ -38,9 +38,9 @@ impl<S: Send + Sync> FromRequestParts<S> for DeploymentPath {
 
 /// The `{destination}` of a path: the deployment that a release is promoted to.
 #[derive(Clone, Debug)]
-pub struct Destination(pub String);
+pub struct DestinationPath(pub String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Destination {
+impl<S: Send + Sync> FromRequestParts<S> for DestinationPath {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {

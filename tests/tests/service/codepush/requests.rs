@@ -301,6 +301,18 @@ async fn waits_are_told_in_retry_after() {
 }
 
 #[tokio::test]
+async fn uploads_count_toward_the_same_limit_as_those_of_the_api() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS", "2/1h")).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    upload(&ada, "Staging", "one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    ada.upload("demo", "Staging", &Bundle::script("two").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let refused = upload(&ada, "Staging", "three", json!({ "appVersion": "1.0.0" })).await;
+    told(&refused, 429);
+    assert!(refused.header("retry-after").parse::<u64>().unwrap() >= 1);
+}
+
+#[tokio::test]
 async fn paths_of_app_center_say_which_client_to_use() {
     let (_app, ada) = prepared().await;
     for path in ["/v0.1/apps", "/v0.1/apps/ada/demo/deployments", "/v0.1/user", "/v0.1/api_tokens"] {

@@ -1,0 +1,63 @@
+//! What the API and the CodePush dialect show alike: releases with signed URLs, metrics, and deployment keys.
+
+use shared::api::metrics::{Counts, MetricsAnswer};
+use shared::api::releases::{Diff, Release, ReleaseMethod};
+use shared::hash::{BlobKey, Sha256Hex};
+use shared::ids::AppId;
+use shared::signature::download_url;
+use shared::wire::check::DownloadUrls;
+
+use crate::domain::counting::counters::repo::CounterRow;
+use crate::domain::error::Result;
+use crate::domain::releases as domain;
+use crate::domain::releases::service::{self, label};
+
+/// A release in its wire form, with signed URLs.
+pub fn release(app: &AppId, release: service::Release, urls: &DownloadUrls<'_>) -> Result<Release> {
+    let service::Release { row, diffs } = release;
+    let url = |sha256: &Sha256Hex| download_url(urls, &BlobKey { app: app.clone(), sha256: sha256.clone() });
+    Ok(Release {
+        app_version: row.app_version,
+        blob_url: url(&row.blob_sha256),
+        description: row.description,
+        diff_package_map: diffs
+            .iter()
+            .map(|diff| (diff.source_hash.to_string(), Diff { url: url(&diff.blob_sha256), size: diff.size }))
+            .collect(),
+        is_disabled: row.is_disabled,
+        is_mandatory: row.is_mandatory,
+        label: label(row.label)?,
+        manifest_blob_url: row.manifest_sha256.as_ref().map(url),
+        original_deployment: row.original_deployment,
+        original_label: row.original_label.map(label).transpose()?,
+        package_hash: row.package_hash,
+        released_by: row.released_by,
+        release_method: release_method(row.release_method),
+        rollout: row.rollout,
+        size: row.size,
+        upload_time: row.upload_time,
+    })
+}
+
+/// A release method in its wire form.
+pub fn release_method(method: domain::ReleaseMethod) -> ReleaseMethod {
+    match method {
+        domain::ReleaseMethod::Upload => ReleaseMethod::Upload,
+        domain::ReleaseMethod::Promote => ReleaseMethod::Promote,
+        domain::ReleaseMethod::Rollback => ReleaseMethod::Rollback,
+    }
+}
+
+/// A deployment's counts by label and binary version.
+pub fn metrics(counters: Vec<CounterRow>) -> MetricsAnswer {
+    let metrics = counters.into_iter().map(|row| {
+        let counts = Counts { active: row.active, downloaded: row.downloaded, installed: row.installed, failed: row.failed };
+        (row.place, counts)
+    });
+    MetricsAnswer { metrics: metrics.collect() }
+}
+
+/// A deployment key, or what stands for one that the caller may not see.
+pub fn deployment_key(key: Option<String>) -> String {
+    key.unwrap_or_else(|| "(hidden)".to_owned())
+}
