@@ -49,8 +49,12 @@ pub(super) async fn run(State((app, site)): State<(AppState, Site)>, mut request
     let mut sent = (!is_read).then(Fields::default);
     let answer = match begun {
         Ok(()) => match check_csrf(&site, &given, request, is_read).await {
-            Ok(None) => problem::refused(StatusCode::FORBIDDEN, csrf::REFUSED),
-            Ok(Some(mut request)) => {
+            Ok(Checked::Foreign) => problem::refused(StatusCode::FORBIDDEN, csrf::REFUSED),
+            Ok(Checked::WithoutSession(fields)) if refusal::needs_session(&frame) => {
+                refusal::expired(&frame, &fields).unwrap_or_else(IntoResponse::into_response)
+            }
+            Ok(Checked::WithoutSession(_)) => problem::refused(StatusCode::FORBIDDEN, csrf::REFUSED),
+            Ok(Checked::Ours(mut request)) => {
                 if let Some(fields) = request.extensions().get::<Fields>() {
                     sent = Some(fields.clone());
                 }
@@ -118,29 +122,43 @@ async fn begin(
     (Frame(Arc::new(inner)), given, begun)
 }
 
-/// The CSRF check: returns the request, or `None` when it changes something and does not come from one of our pages. Errors: those of a body.
-async fn check_csrf(site: &Site, given: &RequestCookies, request: Request, is_read: bool) -> Result<Option<Request>> {
+/// What the CSRF check found.
+enum Checked {
+    /// The request only reads, or comes from one of our pages.
+    Ours(Request),
+    /// It does not have a valid token, but the browser says that one of our pages sent it, and nobody is signed in: probably the session expired, and its
+    /// cookie with it, while a form was open. With the fields of the form.
+    WithoutSession(Fields),
+    /// It may come from anywhere.
+    Foreign,
+}
+
+/// The CSRF check. Errors: those of a body.
+async fn check_csrf(site: &Site, given: &RequestCookies, request: Request, is_read: bool) -> Result<Checked> {
     if is_read {
-        return Ok(Some(request));
+        return Ok(Checked::Ours(request));
     }
     if !csrf::is_own_sender(site, request.headers()) {
-        return Ok(None);
+        return Ok(Checked::Foreign);
     }
     let (mut parts, mut body) = request.into_parts();
+    let mut fields = Fields::default();
     let mut shown = parts.headers.get(csrf::HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
     if shown.is_none() {
         let bytes = read_body(&parts.headers, body, MAX_FORM).await?;
-        let fields = Fields::of(&parts.headers, &bytes);
+        fields = Fields::of(&parts.headers, &bytes);
         shown = fields.get(csrf::FIELD).map(str::to_owned);
-        parts.extensions.insert(fields);
+        parts.extensions.insert(fields.clone());
         body = Body::from(bytes);
     }
     let session = given.session.as_ref().map(|value| value.0.as_str());
     let form = given.form.as_ref().map(|value| value.0.as_str());
     // A signed-in visitor needs the session's token. The token of a session that ended while its page was open still shows that the page was ours.
     let secrets = if given.caller.is_some() { [session, None] } else { [form, session] };
-    let is_ours = csrf::is_token_of(shown.as_deref(), secrets.into_iter().flatten())?;
-    Ok(is_ours.then(|| Request::from_parts(parts, body)))
+    if csrf::is_token_of(shown.as_deref(), secrets.into_iter().flatten())? {
+        return Ok(Checked::Ours(Request::from_parts(parts, body)));
+    }
+    Ok(if given.caller.is_none() { Checked::WithoutSession(fields) } else { Checked::Foreign })
 }
 
 /// Sets a page's headers and cookies.

@@ -49,8 +49,25 @@ pub(super) fn as_page(frame: &Frame, mut answer: Response, sent: Option<&Fields>
     }
 }
 
+/// The pages that work without a session, with those below them.
+const WITHOUT_SESSION: [&str; 6] = ["/design", "/forgot-password", "/reset-password", "/sign-in", "/sign-up", "/verify-email"];
+
+/// Whether a page is for signed-in visitors only.
+pub(super) fn needs_session(frame: &Frame) -> bool {
+    !WITHOUT_SESSION.iter().any(|page| frame.is_at(page))
+}
+
+/// The answer to a form whose session expired while it was open: like that to one whose session was revoked. Nothing was changed.
+pub(super) fn expired(frame: &Frame, sent: &Fields) -> Result<Response> {
+    sign_in_and_say(frame, Some(sent), "Your session expired, and nothing was changed. Sign in and try again.")
+}
+
 /// Redirects to the sign-in page, and afterwards to the requested page or to the form's page: the form itself is not sent again.
 fn sign_in(frame: &Frame, sent: Option<&Fields>) -> Result<Response> {
+    sign_in_and_say(frame, sent, "You were signed out. Sign in and try again.")
+}
+
+fn sign_in_and_say(frame: &Frame, sent: Option<&Fields>, text: &str) -> Result<Response> {
     if frame.is_at("/sign-out") {
         return frame.redirect_with_flash("/sign-in", &Flash::good("You are signed out."));
     }
@@ -63,7 +80,7 @@ fn sign_in(frame: &Frame, sent: Option<&Fields>) -> Result<Response> {
     if sent.is_none() {
         return Ok(response);
     }
-    frame.with_flash(response, &Flash::bad("You were signed out. Sign in and try again."))
+    frame.with_flash(response, &Flash::bad(text))
 }
 
 /// The last path segments of pages that only take forms and cannot be opened.

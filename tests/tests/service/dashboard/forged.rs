@@ -95,15 +95,26 @@ async fn another_site_cannot_sign_a_user_in() {
     assert!(own.cookies.contains_key("updraft"));
 }
 
+/// Whether a page is for signed-in visitors only.
+fn needs_session(page: &str) -> bool {
+    !["/design", "/sign-in", "/sign-up", "/verify-email", "/forgot-password", "/reset-password"].iter().any(|open| page.starts_with(open))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_and_every_unsafe_method_needs_a_token() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
-    for mut reader in [app.reader(), app.signed_in_reader("ada").await] {
+    for (mut reader, is_signed_in) in [(app.reader(), false), (app.signed_in_reader("ada").await, true)] {
         for (page, _) in PAGES {
             for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS, Method::from_bytes(b"BREW").unwrap()]
             {
-                refused(&reader.ask(method.clone(), &address(page), &[FORM, OURS], Some(body("wrong"))).await);
+                let answer = reader.ask(method.clone(), &address(page), &[FORM, OURS], Some(body("wrong"))).await;
+                if is_signed_in || !needs_session(page) {
+                    refused(&answer);
+                } else {
+                    answer.assert_status(303);
+                    assert!(answer.header("location").starts_with("/dashboard/sign-in"), "{page}");
+                }
                 refused(&reader.ask(method, &address(page), &[FORM], None).await);
             }
         }
@@ -116,7 +127,9 @@ async fn a_form_that_is_out_of_date_is_opened_again_by_a_link() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
     for (page, who) in PAGES {
-        let answer = reader.ask(Method::POST, &address(page), &[FORM, OURS], Some(body("wrong"))).await;
+        // One that says so is led to the sign-in page.
+        let sender = if needs_session(page) { vec![FORM] } else { vec![FORM, OURS] };
+        let answer = reader.ask(Method::POST, &address(page), &sender, Some(body("wrong"))).await;
         let link = format!("<a class=\"button\" href=\"{}\">Open the page again</a>", address(page));
         assert_eq!(answer.text().contains(&link), *who != Audience::Sent, "{page}: {}", answer.text());
         assert_eq!(answer.text().contains("Open the page again"), *who != Audience::Sent, "{page}: {}", answer.text());
@@ -137,6 +150,26 @@ async fn a_form_that_outlived_its_session_leads_to_the_sign_in_page() {
     app.clock.advance(20 * 86_400_000);
     let page = reader.send(&form).await.is_at("/dashboard/sign-in").shows("You are signed out.");
     assert!(!page.form().fields.contains_key("next"), "{}", page.html());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_whose_session_expired_with_its_cookie_says_so_and_leads_back() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let form = reader.open("/dashboard/keys/new").await.form_to("/dashboard/keys/new").with(&[("friendlyName", "laptop")]);
+    let sign_out = reader.open("/dashboard").await.form_to("/dashboard/sign-out");
+    // The browser removes the cookie when the session expires.
+    app.clock.advance(20 * 86_400_000);
+    reader.cookies.remove("updraft");
+    let page = reader.send(&form).await.is_at("/dashboard/sign-in").shows("Your session expired, and nothing was changed.");
+    let page = reader.send(&page.form().with(&[("email", "ada@example.com"), ("password", PASSWORD)])).await;
+    page.is_at("/dashboard/keys/new");
+    assert!(!reader.open("/dashboard/keys").await.html().contains("laptop"));
+    // The old page's token is not that of the new session.
+    reader.send(&form).await.has_status(403).shows("the page is out of date");
+    reader.cookies.remove("updraft");
+    reader.send(&sign_out).await.is_at("/dashboard/sign-in").shows("You are signed out.");
 }
 
 /// Sends a form whose session was revoked, signs in again, and returns the page that follows.
