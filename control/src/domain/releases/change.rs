@@ -58,11 +58,11 @@ pub async fn change(
         Some(label) => repo::find(tx, &locked.id, label).await?.ok_or(Error::NotFound(Thing::Release))?,
         None => newest,
     };
-    let (new, changes) = changed(&old, &requested.info);
+    let (new, Changes { before, after }) = changed(&old, &requested.info);
     if requested.seen.as_ref().is_some_and(|seen| *seen != fingerprint(&old)) {
         return Err(Error::Conflict(Conflict::ReleaseChanged(old.label)));
     }
-    if changes.is_empty() {
+    if after.is_empty() {
         return Ok(None);
     }
     check(&old, &new, old.label == newest_label)?;
@@ -73,42 +73,50 @@ pub async fn change(
     repo::update(tx, &new).await?;
     snapshots::enqueue(tx, &locked.deployment_key, now).await?;
     let diffs = repo::diffs_of(tx, &new.id).await?;
-    let details = json!({ "deployment": deployment, "label": format!("v{}", new.label), "changes": changes });
+    let details = json!({ "deployment": deployment, "label": format!("v{}", new.label), "changes": after, "before": before });
     change.commit(Event::new(Action::UpdateRelease, &new.id).of_app(grant.app()).with(details)).await?;
     Ok(Some(Release { row: new, diffs }))
 }
 
-/// The updated release and the changed members by name, with their new values. The description's text is left out.
-fn changed(old: &ReleaseRow, info: &ReleaseInfoInput) -> (ReleaseRow, Map<String, Value>) {
-    let (mut new, mut changes) = (old.clone(), Map::new());
-    let mut note = |name: &str, value: Value| {
-        changes.insert(name.to_owned(), value);
+/// The changed members of a release by name. The description's text is left out.
+#[derive(Default)]
+struct Changes {
+    before: Map<String, Value>,
+    after: Map<String, Value>,
+}
+
+/// The updated release, and what changed.
+fn changed(old: &ReleaseRow, info: &ReleaseInfoInput) -> (ReleaseRow, Changes) {
+    let (mut new, mut changes) = (old.clone(), Changes::default());
+    let mut note = |name: &str, before: Value, after: Value| {
+        changes.before.insert(name.to_owned(), before);
+        changes.after.insert(name.to_owned(), after);
     };
     if let Some(range) = info.app_version.as_ref().map(Range::text).filter(|range| **range != old.app_version) {
         range.clone_into(&mut new.app_version);
-        note("appVersion", json!(range));
+        note("appVersion", json!(old.app_version), json!(range));
     }
     // No description and an empty one are the same to readers.
     let text = info.description.as_ref().map(Description::as_str);
     if let Some(text) = text.filter(|text| *text != old.description.as_deref().unwrap_or_default()) {
         new.description = Some(text).filter(|text| !text.is_empty()).map(str::to_owned);
-        note("description", Value::Null);
+        note("description", Value::Null, Value::Null);
     }
     if let Some(flag) = info.is_mandatory.filter(|flag| *flag != old.is_mandatory) {
         new.is_mandatory = flag;
-        note("isMandatory", json!(flag));
+        note("isMandatory", json!(old.is_mandatory), json!(flag));
     }
     if let Some(flag) = info.is_disabled.filter(|flag| *flag != old.is_disabled) {
         new.is_disabled = flag;
-        note("isDisabled", json!(flag));
+        note("isDisabled", json!(old.is_disabled), json!(flag));
     }
     if let Some(rollout) = info.rollout.map(stored_rollout).filter(|rollout| *rollout != old.rollout) {
         new.rollout = rollout;
-        note("rollout", json!(rollout));
+        note("rollout", json!(old.rollout), json!(rollout));
     }
     if let Some(hash) = info.package_hash.as_ref().filter(|hash| **hash != old.package_hash) {
         new.package_hash = hash.clone();
-        note("packageHash", json!(hash));
+        note("packageHash", json!(old.package_hash), json!(hash));
     }
     (new, changes)
 }

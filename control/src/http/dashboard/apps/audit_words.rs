@@ -39,15 +39,28 @@ pub(super) fn credential(kind: &str) -> &'static str {
     }
 }
 
-/// The details of an event: names and values. What was changed in a release is listed like the rest.
-pub(super) fn details(details: Map<String, Value>) -> Vec<(String, String)> {
+/// The details of an event: names and values. What was changed in a release is listed like the rest, with the old value where the event has it.
+pub(super) fn details(mut details: Map<String, Value>) -> Vec<(String, String)> {
     let mut words = Vec::new();
+    let mut before = match details.remove("before") {
+        Some(Value::Object(values)) => values,
+        Some(other) => {
+            details.insert("before".to_owned(), other);
+            Map::new()
+        }
+        None => Map::new(),
+    };
+    let mut change = |(name, after): (String, Value)| {
+        let before = before.remove(&name).filter(|before| *before != after).map(|before| detail((name.clone(), before)).1);
+        let (name, after) = detail((name, after));
+        (name, before.map_or(after.clone(), |before| format!("{before} → {after}")))
+    };
     for (name, value) in details {
         match (name.as_str(), value) {
             // As usual.
             ("hasNoDeployments", Value::Bool(false)) => {}
             ("hasNoDeployments", Value::Bool(true)) => words.push(("deployments".to_owned(), "none".to_owned())),
-            ("changes", Value::Object(changes)) => words.extend(changes.into_iter().map(detail)),
+            ("changes", Value::Object(changes)) => words.extend(changes.into_iter().map(&mut change)),
             (_, value) => words.push(detail((name, value))),
         }
     }
@@ -111,6 +124,11 @@ mod tests {
         assert_eq!(said(json!({ "changes": { "rollout": 25 } })), "rollout: 25%");
         assert_eq!(said(json!({ "changes": { "isDisabled": true } })), "disabled: yes");
         assert_eq!(said(json!({ "changes": { "description": null } })), "description: edited");
+        let finished = json!({ "changes": { "rollout": null }, "before": { "rollout": 25 } });
+        assert_eq!(said(finished), "rollout: 25% → 100%");
+        let edited = json!({ "changes": { "description": null }, "before": { "description": null } });
+        assert_eq!(said(edited), "description: edited");
+        assert_eq!(said(json!({ "before": "Staging" })), "before: Staging");
         assert_eq!(said(json!({ "originalLabel": "v3" })), "from release: v3");
         assert_eq!(said(json!({ "permission": "Viewer" })), "role: Viewer");
     }

@@ -23,11 +23,12 @@ async fn each_member_can_be_updated_alone_and_is_audited() {
     for (member, value) in changes {
         let (action, details, package) = noted(&app, 200, patch(&ada, "Staging", json!({ member: value }))).await;
         let (member, value) = if member == "clear" { ("description", Value::Null) } else { (member, value) };
+        let before = if member == "description" { Value::Null } else { expected[member].clone() };
         expected[member] = value.clone();
         assert_eq!(unsigned(package), expected, "{member}");
         assert_eq!(action, "release.update");
         let told = if member == "description" { Value::Null } else { value };
-        assert_eq!(details, json!({ "deployment": "Staging", "label": "v1", "changes": { member: told } }));
+        assert_eq!(details, json!({ "deployment": "Staging", "label": "v1", "changes": { member: told }, "before": { member: before } }));
         let read: Vec<_> = history(&ada, "Staging").await.into_iter().map(unsigned).collect();
         assert_eq!(read, [expected.clone()]);
     }
