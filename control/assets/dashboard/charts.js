@@ -18,9 +18,10 @@
     return color;
   };
   const color = (index) => ink(`--curve-${(index % 8) + 1}`);
-  // A measure has the same color in every chart. Releases have those by their order. Equal curves hide each other: installs are drawn dashed over downloads.
+  // A measure has the same color in every chart. Releases have those by their order. Equal curves hide each other: each is drawn over those
+  // before it with longer gaps.
   const COLORS = { Active: "--curve-1", Downloaded: "--curve-2", Downloads: "--curve-2", Installed: "--curve-4", Installs: "--curve-4", Failed: "--curve-5", Failures: "--curve-5" };
-  const DASHES = { Installed: [8, 6], Installs: [8, 6], Failed: [2, 4], Failures: [2, 4] };
+  const DASHES = { Downloaded: [14, 10], Installed: [8, 6], Installs: [8, 6], Failed: [2, 4], Failures: [2, 4] };
   const inkOf = (name, index) => (Object.hasOwn(COLORS, name) ? ink(COLORS[name]) : color(index));
 
   const read = (table) => {

@@ -31,6 +31,10 @@ addEventListener("DOMContentLoaded", () => {
 });
 addEventListener("pageshow", (event) => {
   sent = new WeakSet();
+  // A filter says what the list below it shows, not what was chosen before another list was opened.
+  if (event.persisted) {
+    document.querySelectorAll("form[autocomplete=off]").forEach((form) => form.reset());
+  }
   // Going back in this browser does not show a secret again. Loads the page by its address, since it may be the response to a form.
   if (event.persisted && document.querySelector(".secret")) {
     location.replace(location.pathname + location.search);

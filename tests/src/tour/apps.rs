@@ -54,6 +54,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.page("release-edit", &format!("{deployment}/releases/v2/edit"), "Edit v2").await;
         self.visit.fill("rollout", "10").await;
         self.refused("release-edit-refused", "Save changes", "must not be lower", "Edit v2").await;
+        self.page("release-raise", &format!("{deployment}/releases/v2/edit?rollout=50"), "Raise the rollout of v2").await;
         self.page("promote", &format!("{deployment}/releases/v2/promote"), "Promote v2").await;
         self.visit.fill("rollout", "0").await;
         self.refused("promote-refused", "Promote", "whole number from 1 to 100", "Promote v2").await;

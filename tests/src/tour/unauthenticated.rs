@@ -54,7 +54,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.visit.press("Continue").await;
         self.shown("verify-email-password", "Enter your password").await;
         self.visit.fill("password", "not what was registered").await;
-        self.refused("verify-email-other", "Confirm address", "This is not the password", "Enter your password").await;
+        self.refused("verify-email-other", "Create account", "This is not the password", "Enter your password").await;
     }
 
     /// A sign-in with an authenticator that has no passkey.

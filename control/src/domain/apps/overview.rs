@@ -15,6 +15,7 @@ use crate::domain::counting::history;
 use crate::domain::deployments;
 use crate::domain::error::Result;
 use crate::domain::releases::repo::{self as releases, LabeledRow, ReleaseRow};
+use crate::domain::releases::service;
 
 /// The apps of a page.
 const PAGE_SIZE: usize = 50;
@@ -71,6 +72,8 @@ pub struct DeploymentOverview {
     pub name: String,
     /// Its newest release.
     pub newest: Option<ReleaseRow>,
+    /// Its newest release that is not disabled.
+    pub enabled: Option<ReleaseRow>,
     /// Its counts.
     pub totals: Totals,
     /// The active devices of all releases at the end of each day that has history.
@@ -109,9 +112,10 @@ pub async fn read(app: &Context, caller: &DashboardSession, wanted: &Wanted) -> 
     }
     let shown: Vec<&DeploymentId> = by_app.values().flatten().map(|(_, id)| id).collect();
     let newest = releases::newest_of(&mut tx, &shown).await?;
-    let mut newest: HashMap<DeploymentId, ReleaseRow> = newest.into_iter().map(|row| (row.deployment_id, row.release)).collect();
+    let mut newest: BTreeMap<DeploymentId, ReleaseRow> = newest.into_iter().map(|row| (row.deployment_id, row.release)).collect();
+    let mut enabled = service::enabled(&mut tx, newest.clone()).await?;
     let places: Vec<(&DeploymentId, String)> =
-        shown.iter().map(|id| (*id, newest.get(id).map(|release| format!("v{}", release.label)).unwrap_or_default())).collect();
+        shown.iter().map(|id| (*id, enabled.get(id).map(|release| format!("v{}", release.label)).unwrap_or_default())).collect();
     let mut totals = counters::repo::totals_of(&mut tx, &places).await?;
     let today = app.now().utc_day();
     let days = (today.plus_days(1 - DAYS), today);
@@ -121,6 +125,7 @@ pub async fn read(app: &Context, caller: &DashboardSession, wanted: &Wanted) -> 
     let mut deployment = |(name, id): (String, DeploymentId)| DeploymentOverview {
         name,
         newest: newest.remove(&id),
+        enabled: enabled.remove(&id),
         totals: totals.remove(&id).unwrap_or_default(),
         active: active.remove(&id).unwrap_or_default(),
     };

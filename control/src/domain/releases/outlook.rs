@@ -98,6 +98,11 @@ impl Outlook {
         self.rows.first().and_then(|row| label(row.label).ok())
     }
 
+    /// The newest release that is not disabled.
+    pub fn newest_enabled(&self) -> Option<Label> {
+        self.rows.iter().find(|row| !row.is_disabled).and_then(|row| label(row.label).ok())
+    }
+
     /// Whether there is an earlier release for the same target version as the newest one, to roll back to.
     pub fn has_earlier(&self) -> bool {
         let [newest, earlier @ ..] = self.rows.as_slice() else { return false };

@@ -43,6 +43,11 @@ const NEWEST_OF_APP: &str = releases!(
 );
 const NEWEST_OF: &str =
     releases!("deployment_id IN ([?]) AND label = (SELECT MAX(n.label) FROM releases n WHERE n.deployment_id = r.deployment_id)");
+// Each step looks only at the next enabled release, so many disabled ones cost little.
+const NEWEST_ENABLED_OF: &str = releases!(
+    "deployment_id IN ([?]) AND NOT is_disabled \
+     AND NOT EXISTS (SELECT 1 FROM releases n WHERE n.deployment_id = r.deployment_id AND n.label > r.label AND NOT n.is_disabled)"
+);
 const LABELED: &str = "SELECT r.app_id, d.name AS deployment, r.label, r.app_version, r.released_by, r.upload_time FROM collaborators c \
     JOIN apps a ON a.id = c.app_id JOIN deployments d ON d.app_id = c.app_id JOIN releases r ON r.deployment_id = d.id \
     WHERE c.account_id = $1 AND r.label = $2 \
@@ -76,6 +81,7 @@ pub const SQL: &[&str] = &[
     NEWEST,
     NEWEST_OF_APP,
     NEWEST_OF,
+    NEWEST_ENABLED_OF,
     LABELED,
     NEWEST_ENABLED,
     BEFORE,
@@ -125,7 +131,7 @@ pub struct ReleaseRow {
     pub upload_time: UnixMillis,
 }
 
-/// A deployment's newest release.
+/// A deployment's newest release, or its newest enabled one.
 #[derive(Debug, sqlx::FromRow)]
 pub struct NewestRow {
     /// The deployment.
@@ -270,10 +276,19 @@ pub async fn newest_of_app(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<New
 
 /// The newest release of each of these deployments that has one.
 pub async fn newest_of(tx: &mut ReadTx, deployments: &[&DeploymentId]) -> sqlx::Result<Vec<NewestRow>> {
+    rows_of(tx, NEWEST_OF, deployments).await
+}
+
+/// The newest release that is not disabled, of each of these deployments that has one.
+pub async fn newest_enabled_of(tx: &mut ReadTx, deployments: &[&DeploymentId]) -> sqlx::Result<Vec<NewestRow>> {
+    rows_of(tx, NEWEST_ENABLED_OF, deployments).await
+}
+
+async fn rows_of(tx: &mut ReadTx, statement: &'static str, deployments: &[&DeploymentId]) -> sqlx::Result<Vec<NewestRow>> {
     if deployments.is_empty() {
         return Ok(Vec::new());
     }
-    let sql = tx.listed(NEWEST_OF, deployments.len());
+    let sql = tx.listed(statement, deployments.len());
     on!(tx, |conn| {
         let query = deployments.iter().fold(sqlx::query_as(sql).persistent(false), |query, deployment| query.bind(*deployment));
         query.fetch_all(conn).await

@@ -154,6 +154,15 @@ pub async fn newest_of_app(tx: &mut ReadTx, app: &AppId) -> Result<BTreeMap<Depl
     Ok(rows.into_iter().map(of).collect())
 }
 
+/// What devices get of deployments with these newest releases, as far as one release says it: the newest one that is not disabled. A deployment without
+/// one is missing.
+pub async fn enabled(tx: &mut ReadTx, newest: BTreeMap<DeploymentId, ReleaseRow>) -> Result<BTreeMap<DeploymentId, ReleaseRow>> {
+    let (disabled, mut enabled): (BTreeMap<_, _>, BTreeMap<_, _>) = newest.into_iter().partition(|(_, row)| row.is_disabled);
+    let earlier = repo::newest_enabled_of(tx, &disabled.keys().collect::<Vec<_>>()).await?;
+    enabled.extend(earlier.into_iter().map(|NewestRow { deployment_id, release }| (deployment_id, release)));
+    Ok(enabled)
+}
+
 /// The release with this label. Errors: 404.
 pub async fn find(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, label: Label) -> Result<Release> {
     let deployment = deployments::find(tx, grant.app(), deployment).await?;

@@ -18,7 +18,7 @@ struct Design<'p> {
 
 pub(super) async fn show(frame: Frame) -> Result<Response> {
     let fields = [
-        Field::text("design-name", "Name").hint("Shown to others.").optional(),
+        Field::text("design-name", "Name").hint("You can change it later.").optional(),
         Field::email("design-email", "Email address").value("ada@example.com"),
     ];
     let mut bad = Field::code("design-code", "Code").value("12");

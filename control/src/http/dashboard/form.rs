@@ -38,12 +38,19 @@ pub struct Field {
     pub input_mode: &'static str,
     /// A class for a script or a style.
     pub class: &'static str,
+    /// Whether people write sentences in it, with capital letters and a spelling checker.
+    pub is_prose: bool,
 }
 
 impl Field {
     /// A line of text.
     pub fn text(name: &'static str, label: &'static str) -> Self {
         Self { name, label, kind: "text", autocomplete: "off", ..Self::default() }
+    }
+
+    /// A line of prose, such as a description.
+    pub fn prose(name: &'static str, label: &'static str) -> Self {
+        Self { is_prose: true, ..Self::text(name, label) }
     }
 
     /// An email address, which is the user name.
@@ -151,10 +158,12 @@ impl Form {
         self.fields.iter().find(|field| field.name == name).cloned().unwrap_or_default()
     }
 
-    /// Keeps what was typed, so that a refused form loses nothing.
+    /// Keeps what was typed, so that a refused form loses nothing. A field that was not on the page stays as it is.
     pub fn keep(&mut self, sent: &Fields) {
         for field in &mut self.fields {
-            sent.text(field.name).clone_into(&mut field.value);
+            if let Some(text) = sent.get(field.name) {
+                text.clone_into(&mut field.value);
+            }
         }
     }
 

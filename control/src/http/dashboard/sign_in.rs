@@ -31,6 +31,8 @@ struct SignIn<'p> {
     has_challenge: bool,
     /// Whether the password was right but the address is not confirmed yet.
     is_unconfirmed: bool,
+    /// Whether it offers passkeys.
+    has_passkeys: bool,
 }
 
 /// The query of a sign-in page.
@@ -64,7 +66,7 @@ pub(super) fn next_of(frame: &Frame, sent: &Fields) -> Option<String> {
 
 impl<'p> SignIn<'p> {
     fn new(frame: &'p Frame, form: &'p Form, next: Option<String>) -> Self {
-        Self { frame, form, next, is_again: false, has_challenge: false, is_unconfirmed: false }
+        Self { frame, form, next, is_again: false, has_challenge: false, is_unconfirmed: false, has_passkeys: true }
     }
 }
 
@@ -79,8 +81,10 @@ pub(super) async fn show(frame: Frame, SignInQuery { next, is_again, is_other }:
     }
     // A visitor who comes from an email may have another account than this browser's session.
     let again = frame.visitor().map(|visitor| visitor.email.as_str()).filter(|_| !is_other);
-    let form = sign_in_form(again.unwrap_or_default());
-    form.page(&SignIn { is_again: again.is_some(), ..SignIn::new(&frame, &form, next) })
+    // An account that was just created has no passkey yet.
+    let new = frame.flash().and_then(|flash| flash.address.as_deref());
+    let form = sign_in_form(again.or(new).unwrap_or_default());
+    form.page(&SignIn { is_again: again.is_some(), has_passkeys: new.is_none(), ..SignIn::new(&frame, &form, next) })
 }
 
 /// The page again after a passkey was refused.

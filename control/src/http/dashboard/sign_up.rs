@@ -215,7 +215,9 @@ pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: Clie
     let error = match confirm::verify(&app, from, Confirmation { token: token.clone(), password, replaces: Ok(replaces) }).await {
         Ok(()) => {
             let text = "Your email address is confirmed and your account was created. Sign in.";
-            return frame.redirect_with_flash("/sign-in?other", &Flash::good(text));
+            // Filled in on the next page. Only the account's own password works there.
+            let flash = Flash::good(text).with_address(sent.text("username").trim());
+            return frame.redirect_with_flash("/sign-in?other", &flash);
         }
         Err(error) => error,
     };

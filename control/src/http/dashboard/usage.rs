@@ -119,7 +119,7 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
             "Long release histories",
             snapshots,
             most_snapshots,
-            "Releases that would make one longer are refused. Clear old history, or shorten descriptions. Only deployments whose releases with their descriptions take more than 65.5 KB count.",
+            "Releases that would make one longer are refused. Clear old history, or shorten descriptions. Only deployments whose releases with their descriptions take more than 65.5 kB count.",
         ),
     ];
     let only = (i64::try_from(by_app.len()).is_ok_and(|shown| shown == MAX_LISTED) && apps > MAX_LISTED).then_some(MAX_LISTED);

@@ -98,7 +98,7 @@ pub fn shortened(text: &str) -> String {
 /// A size for people, in units of 1,000 as download sizes are shown elsewhere: `999 bytes`, `1.5 MB`. Rounded down: a limit that is nearly reached is not
 /// shown as reached.
 pub fn bytes(size: i64) -> String {
-    const UNITS: [(&str, i64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000)];
+    const UNITS: [(&str, i64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
     let Some((unit, one)) = UNITS.into_iter().find(|(_, one)| size >= *one) else {
         return if size == 1 { "1 byte".to_owned() } else { format!("{size} bytes") };
     };
@@ -133,8 +133,8 @@ mod tests {
             (0, "0 bytes"),
             (1, "1 byte"),
             (999, "999 bytes"),
-            (1_000, "1.0 KB"),
-            (999_999, "999.9 KB"),
+            (1_000, "1.0 kB"),
+            (999_999, "999.9 kB"),
             (2_550_000_000, "2.5 GB"),
             (i64::MAX, "9,223,372,036.8 GB"),
         ] {

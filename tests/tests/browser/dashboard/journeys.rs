@@ -354,7 +354,7 @@ async fn an_address_that_someone_else_registered_is_confirmed_with_the_owners_pa
         visit.press("Continue").await;
         visit.is_at("Enter your password").await;
         visit.fill("password", tests::people::PASSWORD).await;
-        visit.press("Confirm address").await;
+        visit.press("Create account").await;
         visit.sees("This is not the password that you signed up with.").await;
         visit.fill("password", tests::people::PASSWORD).await;
         visit.press("Use this password instead").await;

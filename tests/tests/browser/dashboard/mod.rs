@@ -35,7 +35,7 @@ async fn sign_up(app: &TestApp, visit: &Visit) {
     visit.press("Continue").await;
     visit.is_at("Enter your password").await;
     visit.fill("password", tests::people::PASSWORD).await;
-    visit.press("Confirm address").await;
+    visit.press("Create account").await;
     visit.sees("Your email address is confirmed").await;
     visit.type_password("ada").await;
     visit.is_at("Apps").await;

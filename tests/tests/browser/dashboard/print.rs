@@ -34,5 +34,7 @@ async fn paper_has_no_navigation_and_no_buttons_and_is_black_on_white() {
             "const [paper, text] = [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('h1')).color];
             return [paper, text, document.querySelector('h1').checkVisibility()];";
         assert_eq!(visit.browser.run(colors, &[]).await, json!(["rgb(255, 255, 255)", "rgb(0, 0, 0)", true]), "{page}");
+        let app = "const app = document.querySelector('.paper'); return Boolean(app?.checkVisibility()) && app.innerText.includes('demo');";
+        assert_eq!(visit.browser.run(app, &[]).await, json!(page.starts_with("/apps/")), "{page}");
     }
 }

@@ -153,7 +153,7 @@ async fn another_mails_link_in_the_same_tab_replaces_the_first() {
     visit.press("Continue").await;
     visit.sees("bob@example.com").await;
     visit.fill("password", PASSWORD).await;
-    visit.press("Confirm address").await;
+    visit.press("Create account").await;
     visit.sees("Your email address is confirmed").await;
 }
 

@@ -17,7 +17,9 @@ async fn an_empty_account_is_led_to_its_first_release_and_can_create_an_app() {
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
     let login = format!("updraft login --server {}", app.state().settings.base_url);
-    reader.open("/dashboard").await.shows("You have no apps yet").shows(&login).shows("updraft init --app MyApp-iOS --deployment Staging");
+    let page = reader.open("/dashboard").await.shows("You have no apps yet").shows(&login);
+    let page = page.shows("updraft init --app MyApp-iOS --deployment Staging").html();
+    assert!(!page.contains("data-copies"), "an example is not to be copied: {page}");
     let refused = reader.fill("/dashboard/new-app", &[("name", "a/b")]).await.has_status(400).shows("must not contain");
     stays_text(&refused.html(), "a/b");
     let created = reader.fill("/dashboard/new-app", &[("name", "demo")]).await;
@@ -383,7 +385,8 @@ async fn a_deployment_is_created_renamed_cleared_and_deleted() {
     let settings = format!("{renamed}/settings");
     for field in ["clearName", "deleteName"] {
         let page = reader.open(&settings).await;
-        reader.send(&form_of(&page, field).with(&[(field, "Beta")])).await.has_status(400).shows("No changes were made.");
+        let refused = reader.send(&form_of(&page, field).with(&[(field, "Beta")])).await.has_status(400).shows("No changes were made.");
+        assert_eq!(form_of(&refused, field).fields[field], "Beta", "what was typed stays");
     }
     assert_eq!(ada.get("/v1/apps/demo/deployments/Gamma/history").await.assert(200)["history"].as_array().unwrap().len(), 1);
     let page = reader.open(&settings).await;

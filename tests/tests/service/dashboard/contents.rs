@@ -57,13 +57,13 @@ async fn the_page_of_a_release_tells_what_was_added_changed_and_removed() {
     release(&ada, "Production", &Bundle::of(&[("CodePush/a.js", b"one"), ("CodePush/b.js", b"three"), ("CodePush/d.png", &[0; 3_000])]).0)
         .await;
     let mut reader = app.signed_in_reader("ada").await;
-    let first = reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("3 files, 2.0 KB.");
+    let first = reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("3 files, 2.0 kB.");
     assert!(!first.html().contains("Compared with"), "{}", first.html());
 
-    let page = reader.open(&format!("{PRODUCTION}/releases/v2")).await.shows("3 files, 3.0 KB.");
-    let page = page.shows("1 added (3.0 KB), 1 changed (5 bytes), 1 removed (2.0 KB).").shows("releases/v1\">v1</a>");
+    let page = reader.open(&format!("{PRODUCTION}/releases/v2")).await.shows("3 files, 3.0 kB.");
+    let page = page.shows("1 added (3.0 kB), 1 changed (5 bytes), 1 removed (2.0 kB).").shows("releases/v1\">v1</a>");
     let differences =
-        [["CodePush/b.js", "Changed", "3 bytes → 5 bytes"], ["CodePush/c.png", "Removed", "2.0 KB"], ["CodePush/d.png", "Added", "3.0 KB"]];
+        [["CodePush/b.js", "Changed", "3 bytes → 5 bytes"], ["CodePush/c.png", "Removed", "2.0 kB"], ["CodePush/d.png", "Added", "3.0 kB"]];
     let files = [["CodePush/a.js", "–", "3 bytes"], differences[0], differences[2]];
     assert_eq!(rows(&page.html()), expected(&[&differences[..], &files[..]].concat()));
 
@@ -74,7 +74,7 @@ async fn the_page_of_a_release_tells_what_was_added_changed_and_removed() {
     reader.open(&format!("{PRODUCTION}/releases/v3/contents")).await.has_status(404);
 
     ada.post("/v1/apps/demo/deployments/Production/rollbacks", json!({ "targetRelease": "v1" })).await.assert(201);
-    reader.open(&format!("{PRODUCTION}/releases/v3")).await.shows("1 added (2.0 KB), 1 changed (3 bytes), 1 removed (3.0 KB).");
+    reader.open(&format!("{PRODUCTION}/releases/v3")).await.shows("1 added (2.0 kB), 1 changed (3 bytes), 1 removed (3.0 kB).");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,14 +129,14 @@ async fn sizes_of_older_packages_are_read_from_the_archive_once() {
     for text in ["[1,2]", "no list"] {
         app.change("UPDATE blobs SET file_sizes = $1 WHERE file_sizes IS NOT NULL", &[text]).await;
         let mut reader = app.signed_in_reader("ada").await;
-        reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("1,200 files, 4.8 KB.");
+        reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("1,200 files, 4.8 kB.");
     }
     app.change("UPDATE blobs SET file_sizes = NULL", &[]).await;
     let mut reader = app.signed_in_reader("ada").await;
-    reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("1,200 files, 4.8 KB.");
+    reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("1,200 files, 4.8 kB.");
     assert_eq!(app.number(known).await, 1);
     fs::remove_file(object(&app, shared::hash::Sha256Hex::of(&bundle).as_str())).unwrap();
-    reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("1,200 files, 4.8 KB.");
+    reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("1,200 files, 4.8 kB.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -292,7 +292,8 @@ async fn a_viewer_sees_contents_and_curves_but_no_activity() {
     let page = format!("{PRODUCTION}/releases/v1");
     let mut reader = app.signed_in_reader("ada").await;
     let shown = reader.open(&page).await.shows("33.3% (1 of 3)").shows("Devices that have rolled back from it, because it failed.");
-    let shown = shown.shows(">Release uploaded<").shows(">Release edited<").shows("mandatory: <bdi>yes</bdi>").shows("(dashboard session)");
+    let shown =
+        shown.shows(">Release uploaded<").shows(">Release edited<").shows("mandatory: <bdi>no → yes</bdi>").shows("(dashboard session)");
     assert!(shown.html().contains("data-number=\"2\">2</td>"), "two are active and installed: {}", shown.html());
 
     let page = page.replace("demo", "ada@example.com:demo");

@@ -82,6 +82,25 @@ async fn a_release_for_other_versions_and_one_that_fails_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_second_deployment_of_an_app_with_the_sdk_needs_only_its_key() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    // The server's address is of this machine.
+    let page = reader.open(PRODUCTION).await.shows("Add the SDK to your app").shows("Make a release build.").shows("adb reverse tcp:");
+    page.shows("Build and publish a bundle");
+    ada.upload("demo", "Staging", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    report(&app, &staging, "deploy", json!({})).await;
+    let page = reader.open(PRODUCTION).await.shows("Your app has the SDK already").shows("Build and publish a bundle").html();
+    assert!(!page.contains("Add the SDK to your app") && !page.contains("Install the CLI"), "{page}");
+    ada.post("/v1/apps/demo/deployments/Staging/promotions", json!({ "destination": "Production" })).await.assert(201);
+    let page = reader.open(PRODUCTION).await.shows("updraft init --app demo --deployment Production").shows("Make a release build.").html();
+    assert!(!page.contains("Build and publish a bundle"), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn names_in_commands_are_quoted_for_a_shell() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
@@ -91,7 +110,7 @@ async fn names_in_commands_are_quoted_for_a_shell() {
     let mut reader = app.signed_in_reader("ada").await;
     let page = reader.open(&format!("/dashboard/apps/{}/deployments/Staging", encode_segment(name))).await;
     let page = unescape(&page.html());
-    for command in ["updraft init", "updraft release create ./build"] {
+    for command in ["updraft init", "updraft release create ./build/ios/CodePush", "updraft release create ./build/android/CodePush"] {
         let line = format!(r"{command} --app 'it'\''s $(id); x' --deployment Staging");
         assert!(page.contains(&line), "{line} in\n{page}");
     }

@@ -47,9 +47,16 @@ async fn without_a_release_to_roll_back_to_the_current_one_can_be_disabled() {
     let edit = format!("{PRODUCTION}/releases/v2/edit");
     page.shows(&format!("{edit}?isDisabled=on"));
     // The link changes nothing.
-    let form = reader.open(&format!("{edit}?isDisabled=on")).await.shows(text).form_to(&edit);
+    reader.open(&format!("{PRODUCTION}/releases/v2")).await.shows(&format!("{edit}?isDisabled=on\">Disable</a>"));
+    let asked = reader.open(&format!("{edit}?isDisabled=on")).await.shows("<h1>Disable v2</h1>").shows(text);
+    assert!(!asked.html().contains("name=\"appVersion\""), "it asks about one thing: {}", asked.html());
     reader.open(PRODUCTION).await.shows("v2 goes to all devices with app version 1.2.0.");
-    reader.send(&form).await.shows("v2 is disabled: no device gets it. Devices with app version 1.2.0 get v1.");
+    let disabled = "v2 is disabled: no device gets it. Devices with app version 1.2.0 get v1.";
+    reader.send(&asked.form_to(&edit)).await.shows(disabled);
+    let asked = reader.open(&format!("{edit}?isDisabled=off")).await.shows("<h1>Enable v2</h1>");
+    reader.send(&asked.form_to(&edit)).await.shows("v2 goes to all devices with app version 1.2.0.");
+    let form = reader.open(&format!("{edit}?isDisabled=on")).await.form_to(&edit);
+    reader.send(&form).await.shows(disabled);
     reader.open(&rollback).await.shows("v2 is disabled.");
     // v1 is what all of them get now.
     reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("v1 goes to all devices with app version ^1.0.0.");
@@ -83,7 +90,7 @@ async fn a_replaced_release_says_so() {
         reader.open(&format!("{PRODUCTION}/releases/{label}")).await.shows(text);
     }
     let page = reader.open(PRODUCTION).await.html();
-    assert_eq!((page.matches("Current</span>").count(), page.matches("Replaced</span>").count()), (3, 1), "{page}");
+    assert_eq!((page.matches("Live</span>").count(), page.matches("Replaced</span>").count()), (3, 1), "{page}");
     assert_eq!(page.matches("<meter").count(), 3, "{page}");
     change(&ada, "v4", json!({ "isDisabled": true })).await;
     reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("v1 was replaced by v2: no device with app version 1.0.0 gets it now.");
@@ -121,16 +128,35 @@ async fn a_failing_release_is_shown_where_one_acts() {
     for page in pages {
         assert!(!reader.open(page).await.html().contains("v2 fails"), "{page}: no device gets it");
     }
+    // What devices get now is shown, and it fails as well.
+    let all = [("failed", "v1"), ("failed", "v1"), ("failed", "v1"), ("failed", "v1"), ("failed", "v1")];
+    app.clock.advance(1_000);
+    deliver(&app, &key, &all).await;
+    let text = "v1 fails: 5 of 6 devices that tried it went back to what they ran before (83.3%).";
+    reader.open("/dashboard").await.shows(text).shows("releases/v1\">v1</a> for").shows("Newest: <a href=");
+    let page = reader.open("/dashboard/apps/demo").await.shows("Failing<").shows("releases/v1\">v1</a> for").shows("83.3%");
+    page.shows("releases/v2\">v2</a></span> <span class=\"tag bad\">Disabled</span>");
+    let page = reader.open(PRODUCTION).await.shows(text).shows(&format!("{PRODUCTION}/releases/v1/edit?isDisabled=on\">Disable v1"));
+    assert!(!page.html().contains("/rollback\">Roll back</a> ·"), "v1 is what a rollback would go back to: {}", page.html());
+    change(&ada, "v1", json!({ "isDisabled": true })).await;
+    let page = reader.open("/dashboard").await.shows("Devices get no release").html();
+    assert!(!page.contains(" fails: ") && !page.contains("<meter"), "{page}");
+    let page = reader.open("/dashboard/apps/demo").await.shows("data-label=\"Current release\">None<br>").html();
+    assert!(!page.contains("Failing<") && !page.contains("<meter"), "{page}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rollout_is_raised_to_the_next_step() {
     let app = TestApp::spawn().await;
-    let (_, mut reader, _) = with_releases(&app, &[json!({ "appVersion": "1.0.0", "rollout": 7 })]).await;
+    let (ada, mut reader, _) = with_releases(&app, &[json!({ "appVersion": "1.0.0", "rollout": 7 })]).await;
     let edit = format!("{PRODUCTION}/releases/v1/edit");
     for (from, to) in [(7, 10), (10, 25), (25, 50), (50, 100)] {
-        reader.open(PRODUCTION).await.shows(&format!("{edit}?rollout={to}\">Raise to {to}%"));
-        let form = reader.open(&format!("{edit}?rollout={to}")).await.form_to(&edit);
+        for page in [PRODUCTION, &format!("{PRODUCTION}/releases/v1")] {
+            reader.open(page).await.shows(&format!("{edit}?rollout={to}\">Raise to {to}%"));
+        }
+        let asked = reader.open(&format!("{edit}?rollout={to}")).await.shows("<h1>Raise the rollout of v1</h1>");
+        assert!(!asked.html().contains("name=\"appVersion\""), "it asks about one thing: {}", asked.html());
+        let form = asked.shows(&format!("v1 goes to {from}% of the devices with app version 1.0.0.")).form_to(&edit);
         assert_eq!(form.fields["rollout"], to.to_string());
         // What is not higher is not taken over.
         for other in ["1", "101", "x", &format!("{to}&rollout={to}")] {
@@ -139,6 +165,13 @@ async fn a_rollout_is_raised_to_the_next_step() {
         reader.send(&form).await.shows("v1 was changed.");
     }
     assert!(!reader.open(PRODUCTION).await.html().contains("Raise to"));
+    // What is mandatory stays so, and a refusal shows the whole form with its values.
+    ada.upload("demo", "Production", b"two", json!({ "appVersion": "1.0.0", "rollout": 7, "isMandatory": true })).await.assert(201);
+    let edit = format!("{PRODUCTION}/releases/v2/edit");
+    let form = reader.open(&format!("{edit}?rollout=10")).await.form_to(&edit);
+    let refused = reader.send(&form.clone().with(&[("rollout", "x")])).await.has_status(400).form_to(&edit);
+    assert_eq!((refused.fields["appVersion"].as_str(), refused.fields["rollout"].as_str()), ("1.0.0", "x"));
+    reader.send(&form).await.shows("v2 was changed.").shows("Mandatory").shows("rollout: <bdi>7% → 10%</bdi>");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,7 +25,7 @@ const TOTALS: &str = "SELECT deployments.id AS deployment_id, CAST(SUM(active) A
     CAST(SUM(CASE WHEN place = newest THEN failed ELSE 0 END) AS BIGINT) AS failed FROM deployments \
     JOIN metric_counters ON metric_counters.deployment_id = deployments.id AND epoch = counting_epoch \
     LEFT JOIN (SELECT deployment_id, 'v' || CAST(MAX(label) AS TEXT) AS newest FROM releases \
-        WHERE deployment_id IN (SELECT id FROM deployments WHERE app_id = $1) GROUP BY deployment_id) labels \
+        WHERE deployment_id IN (SELECT id FROM deployments WHERE app_id = $1) AND NOT is_disabled GROUP BY deployment_id) labels \
         ON labels.deployment_id = deployments.id WHERE deployments.app_id = $1 GROUP BY deployments.id";
 const TOTALS_OF: &str = "WITH wanted (wanted_id, newest) AS (VALUES [(?, ?)]) SELECT wanted_id AS deployment_id, CAST(SUM(active) AS BIGINT) AS active, \
     CAST(SUM(CASE WHEN place = newest THEN active ELSE 0 END) AS BIGINT) AS current, \
@@ -72,14 +72,14 @@ pub struct CounterRow {
     pub failed: i64,
 }
 
-/// The counts of a deployment as a whole, and of its newest release.
+/// The counts of a deployment as a whole, and of its newest release that is not disabled.
 #[derive(Clone, Copy, Debug, Default, sqlx::FromRow)]
 pub struct Totals {
     /// Devices that currently run any release or the app's binary.
     pub active: i64,
-    /// Devices that currently run the newest release.
+    /// Devices that currently run that release.
     pub current: i64,
-    /// Devices that have run the newest release, plus reports without a client ID.
+    /// Devices that have run it, plus reports without a client ID.
     pub installed: i64,
     /// … that have rolled back from it.
     pub failed: i64,
@@ -99,7 +99,8 @@ pub async fn totals(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<HashMap<Deploy
     Ok(rows.into_iter().map(|row| (row.deployment_id, row.totals)).collect())
 }
 
-/// The totals of those of these deployments that have counters. Each is given with the name of its newest release, or an empty text.
+/// The totals of those of these deployments that have counters. Each is given with the label of its newest release that is not disabled, or an empty
+/// text.
 pub async fn totals_of(tx: &mut ReadTx, wanted: &[(&DeploymentId, String)]) -> sqlx::Result<HashMap<DeploymentId, Totals>> {
     if wanted.is_empty() {
         return Ok(HashMap::new());

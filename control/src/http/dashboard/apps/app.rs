@@ -12,7 +12,8 @@ use crate::domain::access::grant::{ManageDeployments, ManageReleases, ReadApp, R
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::counting::counters::{self, Totals};
 use crate::domain::error::Result;
-use crate::domain::releases::current;
+use crate::domain::releases::repo::ReleaseRow;
+use crate::domain::releases::{current, service};
 use crate::http::AppState;
 use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::shared_apps::Acceptance;
@@ -23,7 +24,10 @@ struct Item {
     name: String,
     page: String,
     metrics: String,
+    /// The newest release that is not disabled.
     current: Option<Summary>,
+    /// A newer one that is disabled.
+    disabled: Option<Summary>,
     active: String,
     share: String,
     failure_rate: String,
@@ -58,6 +62,8 @@ pub(super) async fn show(
     let name = grant.called();
     let mut tx = app.db.read().await?;
     let deployments = current::list(&mut tx, &grant).await?;
+    let newest = deployments.iter().filter_map(|(deployment, newest)| Some((deployment.id.clone(), newest.as_ref()?.row.clone())));
+    let mut enabled = service::enabled(&mut tx, newest.collect()).await?;
     let mut totals = counters::totals(&mut tx, &metrics).await?;
     let shared = collaborators::find_shared(&mut tx, grant.account(), grant.app()).await?;
     drop(tx);
@@ -65,10 +71,11 @@ pub(super) async fn show(
     for (deployment, newest) in deployments {
         let Totals { active, current, installed, failed } = totals.remove(&deployment.id).unwrap_or_default();
         let page = place::deployment(name, &deployment.name);
-        let current_release = newest.map(|newest| Summary::of(&frame, (name, &deployment.name), &newest.row)).transpose()?;
-        let enabled = current_release.as_ref().filter(|release| !release.is_disabled);
+        let summary = |row: &ReleaseRow| Summary::of(&frame, (name, &deployment.name), row);
+        let current_release = enabled.remove(&deployment.id).as_ref().map(summary).transpose()?;
         items.push(Item {
-            is_failing: enabled.is_some_and(|release| failing::warning(&release.label, installed, failed).is_some()),
+            is_failing: current_release.as_ref().is_some_and(|release| failing::warning(&release.label, installed, failed).is_some()),
+            disabled: newest.filter(|newest| newest.row.is_disabled).map(|newest| summary(&newest.row)).transpose()?,
             metrics: frame.path(&format!("{page}/metrics")),
             page: frame.path(&page),
             current: current_release,
@@ -78,7 +85,7 @@ pub(super) async fn show(
             name: deployment.name,
         });
     }
-    let is_empty = items.iter().all(|one| one.current.is_none());
+    let is_empty = items.iter().all(|one| one.current.is_none() && one.disabled.is_none());
     let start = items.iter().find(|one| one.name == "Staging").or(items.first()).filter(|_| is_empty && grant.also::<ManageReleases>());
     view::page(&AppPage {
         first: start.map(|one| one.page.clone()),

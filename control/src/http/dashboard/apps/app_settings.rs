@@ -35,6 +35,8 @@ struct Settings<'p> {
     is_owner: bool,
     /// Whether the app was transferred to the caller, who has not accepted it yet.
     is_received: bool,
+    /// The name that always resolves to the app, if someone shares it.
+    long_name: Option<String>,
     accept: Option<String>,
     leave: Option<String>,
 }
@@ -66,6 +68,7 @@ async fn page(app: &AppState, frame: &Frame, grant: &AppGrant<ReadApp>, form: &F
         rename: grant.also::<ManageApp>().then_some(form),
         is_owner: grant.also::<OwnApp>(),
         is_received: shared.as_ref().is_some_and(collaborators::SharedRow::is_transfer),
+        long_name: shared.as_ref().map(collaborators::SharedRow::long_name),
         accept: shared.as_ref().filter(|row| row.is_waiting()).map(|row| of_account(row.id.as_ref(), "accept")),
         leave: shared.as_ref().map(|row| of_account(row.id.as_ref(), "leave")),
     })

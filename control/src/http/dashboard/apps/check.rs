@@ -60,7 +60,13 @@ fn form(query: &str) -> Form {
             .hint("That of the installed release, from the SDK's log. Without it, it is that of the label.")
             .optional()
             .value(value(hash)),
-        Field::text(client, "Device ID").hint("Decides whether a staged rollout includes the device.").optional().value(value(client)),
+        Field::text(client, "Client ID")
+            .hint(
+                "The ID that the SDK creates for each device and sends with its update checks (clientUniqueId). It decides whether a staged \
+                    rollout includes the device. Empty: no staged rollout does.",
+            )
+            .optional()
+            .value(value(client)),
     ])
 }
 

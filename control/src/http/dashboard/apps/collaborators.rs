@@ -138,8 +138,10 @@ pub(super) async fn add(
     let email = for_lookup(sent.text("email").trim());
     match service::add(&app, &right, given(&sent), &email).await {
         Ok(role) => {
-            let text =
-                format!("{email} has the role {} now. They see the app at once, under its full name until they accept it.", role.as_str());
+            let text = format!(
+                "{email} has the role {} now. They see the app at once. Until they accept it, its name begins with its owner's email address.",
+                role.as_str()
+            );
             frame.redirect_with_flash(&page_of(grant.called()), &Flash::good(text))
         }
         Err(error) => {

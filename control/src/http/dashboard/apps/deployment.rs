@@ -30,6 +30,7 @@ use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::view;
 use crate::http::extract::query::parameters;
 use crate::http::extract::{DeploymentPath, encode_segment};
+use crate::infra::loopback::loopback_port;
 
 /// The releases of a page.
 const PAGE_SIZE: u8 = 25;
@@ -43,6 +44,15 @@ struct Listed {
     is_live: bool,
     active: String,
     failure_rate: String,
+}
+
+/// That the newest release that is not disabled fails on many devices.
+struct Warning {
+    text: String,
+    label: String,
+    page: String,
+    /// Whether no newer one is disabled: then a rollback to an earlier one helps.
+    is_newest: bool,
 }
 
 #[derive(Template)]
@@ -60,8 +70,8 @@ struct DeploymentPage<'p> {
     audience: String,
     /// How many devices run the current release.
     running: String,
-    /// That the current release fails on many devices.
-    warning: Option<String>,
+    /// That what devices get fails on many of them.
+    warning: Option<Warning>,
     /// Whether there is more than one release.
     has_several: bool,
     /// Whether there is an earlier release for the target version of the current one.
@@ -88,6 +98,10 @@ struct DeploymentPage<'p> {
     options: String,
     /// What has happened on the way to the first update, until it is installed.
     first_steps: Option<FirstSteps>,
+    /// Whether devices of another deployment of the app have reported: then the app has the SDK, and its people have the CLI.
+    has_sdk: bool,
+    /// The port of the server's address if only this computer reaches it, as in a trial.
+    local_port: Option<u16>,
     /// Whether it was installed while the page waited for it.
     has_first_update: bool,
 }
@@ -101,9 +115,15 @@ fn read(query: &str) -> (String, Option<i64>, i64) {
     (search.map(Cow::into_owned).unwrap_or_default(), before, days)
 }
 
-/// The step after this percentage of a rollout, among those that the slider has (`ui::steps`).
-fn next_step(rollout: i64) -> Option<i64> {
-    [5, 10, 25, 50, 100].into_iter().find(|step| *step > rollout)
+/// The next step of the newest release's rollout, in percent, among those that the slider has (`ui::steps`). `None` if it is finished or disabled.
+pub(super) fn next_step(newest: &Summary) -> Option<i64> {
+    [5, 10, 25, 50, 100].into_iter().find(|step| !newest.is_disabled && *step > newest.rollout)
+}
+
+/// Where a release is promoted. Staging is there to test what goes to Production.
+pub(super) fn promotion(release: &Summary, deployment: &str) -> String {
+    let destination = if deployment == "Staging" { "?destination=Production" } else { "" };
+    format!("{}/promote{destination}", release.page)
 }
 
 pub(super) async fn show(
@@ -129,6 +149,8 @@ pub(super) async fn show(
     let counters = counters::list(&mut tx, &metrics_grant, &name).await?;
     let first_steps =
         FirstSteps::of(&app, &frame, &mut tx, (&grant, &metrics_grant), &name, deployment.key.as_deref(), newest.as_ref()).await?;
+    let is_waiting = first_steps.as_ref().is_some_and(|steps| !steps.is_installed);
+    let has_sdk = is_waiting && counters::totals(&mut tx, &metrics_grant).await?.keys().any(|id| *id != deployment.id);
     drop(tx);
     let range = DayRange { from: Some(app.now().utc_day().plus_days(1 - days)), to: None };
     let history = summary::read(&app, &metrics_grant, &name, &range).await?;
@@ -147,12 +169,16 @@ pub(super) async fn show(
         Ok(Listed { release, is_live, active: view::grouped(active), failure_rate })
     };
     let audience = current.as_ref().map(|current| audience(current, &outlook)).transpose()?.unwrap_or_default();
-    let now = current.as_ref().map(|current| (current, counted(&current.label).cloned().unwrap_or_default()));
-    let failing = |(current, counts): &(&Summary, CounterRow)| failing::warning(&current.label, counts.installed, counts.failed);
-    let warning = now.as_ref().filter(|(current, _)| !current.is_disabled).and_then(failing);
-    let running = now.map(|(current, counts)| view::sentence(&format!("{} {} now", view::devices_run(counts.active), current.label)));
-    // Staging is there to test what goes to Production.
-    let destination = if name == "Staging" { "?destination=Production" } else { "" };
+    let warning = outlook.newest_enabled().and_then(|served| {
+        let label = served.to_string();
+        let text = counted(&label).and_then(|counts| failing::warning(&label, counts.installed, counts.failed))?;
+        let page = frame.path(&place::release(called, &name, served));
+        Some(Warning { text, page, is_newest: outlook.newest() == Some(served), label })
+    });
+    let running = current.as_ref().map(|current| {
+        let active = counted(&current.label).map_or(0, |counts| counts.active);
+        view::sentence(&format!("{} {} now", view::devices_run(active), current.label))
+    });
     let ranges = RANGES.map(|range| RangeLink {
         text: metrics::length(range),
         address: format!("{page}?days={range}#adoption"),
@@ -175,8 +201,8 @@ pub(super) async fn show(
         warning,
         has_several: outlook.count() > 1,
         can_roll_back: outlook.has_earlier(),
-        next_step: current.as_ref().filter(|current| !current.is_disabled).and_then(|current| next_step(current.rollout)),
-        promotion: current.as_ref().map(|current| format!("{}/promote{destination}", current.page)).unwrap_or_default(),
+        next_step: current.as_ref().and_then(next_step),
+        promotion: current.as_ref().map(|current| promotion(current, &name)).unwrap_or_default(),
         releases: rows.iter().map(listed).collect::<Result<_>>()?,
         current,
         older: next.map(|next| format!("{page}?search={}&before={next}#releases", encode_segment(&search))),
@@ -186,7 +212,9 @@ pub(super) async fn show(
         can_manage: grant.also::<ManageDeployments>(),
         can_release: grant.also::<ManageReleases>(),
         key: deployment.key,
-        first_steps: first_steps.filter(|steps| !steps.is_installed),
+        first_steps: first_steps.filter(|_| is_waiting),
+        has_sdk,
+        local_port: loopback_port(&app.settings.base_url),
         server: &app.settings.base_url,
         frame: &frame,
     })

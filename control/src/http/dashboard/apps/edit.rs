@@ -9,7 +9,7 @@ use shared::rollout::Percent;
 use shared::version::Range;
 use shared::{FieldErrors, Invalid};
 
-use super::audience::if_disabled;
+use super::audience::{audience, if_disabled};
 use super::place::{self, Link};
 use super::release::Summary;
 use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
@@ -40,12 +40,18 @@ struct Edit<'p> {
     frame: &'p Frame,
     crumbs: Vec<Link>,
     form: &'p Form,
+    /// The one thing that the page asks about.
+    only: Option<Only>,
     page: String,
     label: Label,
+    /// Who gets the release.
+    audience: String,
     /// How many devices run the release.
     running: String,
     /// What devices get if it is disabled. `None` if it is.
     instead: Option<String>,
+    /// Why the form has no field for the description.
+    why_no_description: Option<&'static str>,
     is_mandatory: bool,
     is_disabled: bool,
     seen: Sha256Hex,
@@ -87,6 +93,18 @@ impl Target<'_> {
     }
 }
 
+/// Why a release's description cannot be edited here; `None` if it can.
+fn why_no_description(row: &ReleaseRow) -> Option<&'static str> {
+    if row.release_method == ReleaseMethod::Promote {
+        Some("A promoted release keeps its description. It can be changed while you promote.")
+    } else {
+        row.description.as_ref().filter(|text| text.contains('\n')).map(|_| SEVERAL_LINES)
+    }
+}
+
+/// What to do with a description that a field for one line would destroy.
+pub(super) const SEVERAL_LINES: &str = "The description has several lines, and stays as it is here. The CLI can change it.";
+
 /// The fields. A promoted release keeps its description, and a complete rollout cannot change.
 fn form(found: &Found) -> Form {
     let row = &found.row;
@@ -94,33 +112,63 @@ fn form(found: &Found) -> Form {
         .hint("It can only grow. 100 completes it.")
         .value(&row.rollout.unwrap_or(100).to_string());
     let target = Field::text("appVersion", "Target version").hint("Such as ^1.2.0, or * for all.").value(&row.app_version);
-    let text = Field::text("description", "Description").optional().value(row.description.as_deref().unwrap_or_default());
-    let has_description = row.release_method != ReleaseMethod::Promote && !row.description.as_ref().is_some_and(|text| text.contains('\n'));
-    Form::of(found.has_rollout.then_some(rollout).into_iter().chain([target]).chain(has_description.then_some(text)))
+    let text = Field::prose("description", "Description").optional().value(row.description.as_deref().unwrap_or_default());
+    let text = why_no_description(row).is_none().then_some(text);
+    Form::of(found.has_rollout.then_some(rollout).into_iter().chain([target]).chain(text))
 }
 
-/// What a link puts into the form: a higher rollout, or that the release is disabled. Only the form's button changes anything.
-#[derive(Default)]
-struct Prefill {
-    rollout: Option<i64>,
-    is_disabled: bool,
+/// A question about one thing, in place of the whole form: what links of other pages lead to. Only its button changes anything.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Only {
+    /// Raise the rollout.
+    Raise,
+    /// Disable the release.
+    Disable,
+    /// Enable it.
+    Enable,
 }
 
-impl Prefill {
-    fn of(query: &str, found: &Found) -> Self {
-        let mut errors = FieldErrors::default();
-        let [rollout, disabled] = parameters(query, ["rollout", "isDisabled"], &mut errors);
-        if !errors.is_empty() {
-            return Self::default();
+impl Only {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Raise => "Raise the rollout of",
+            Self::Disable => "Disable",
+            Self::Enable => "Enable",
         }
-        let current = found.row.rollout.unwrap_or(100);
-        let rollout = rollout.and_then(|text| text.parse::<i64>().ok()).filter(|rollout| (current..=100).contains(rollout));
-        Self { rollout, is_disabled: disabled.is_some_and(|text| text == "on") }
+    }
+
+    fn is_disable(self) -> bool {
+        self == Self::Disable
+    }
+
+    fn button(self) -> &'static str {
+        match self {
+            Self::Raise => "Raise rollout",
+            Self::Disable => "Disable release",
+            Self::Enable => "Enable release",
+        }
     }
 }
 
+/// What a link asks for, and a higher rollout in it. `None`: the whole form.
+fn asked(query: &str, found: &Found) -> Option<(Only, Option<i64>)> {
+    let mut errors = FieldErrors::default();
+    let [rollout, disabled] = parameters(query, ["rollout", "isDisabled"], &mut errors);
+    if !errors.is_empty() {
+        return None;
+    }
+    match disabled.as_deref() {
+        Some("on") if !found.row.is_disabled => return Some((Only::Disable, None)),
+        Some("off") if found.row.is_disabled => return Some((Only::Enable, None)),
+        _ => {}
+    }
+    let current = found.row.rollout.filter(|_| found.has_rollout && !found.row.is_disabled)?;
+    let rollout = rollout.and_then(|text| text.parse::<i64>().ok()).filter(|rollout| (current..=100).contains(rollout))?;
+    Some((Only::Raise, Some(rollout)))
+}
+
 /// The page. `flags`: whether the release is mandatory and disabled, in the form.
-fn page(frame: &Frame, target: &Target<'_>, found: &Found, form: &Form, flags: (bool, bool)) -> Result<Response> {
+fn page(frame: &Frame, target: &Target<'_>, found: &Found, form: &Form, flags: (bool, bool), only: Option<Only>) -> Result<Response> {
     let (name, row) = (target.read.called(), &found.row);
     let release = target.page();
     let summary = Summary::of(frame, (name, target.deployment), row)?;
@@ -135,8 +183,11 @@ fn page(frame: &Frame, target: &Target<'_>, found: &Found, form: &Form, flags: (
             ],
         ),
         form,
+        only,
         page: frame.path(&release),
         label: target.label,
+        audience: audience(&summary, &found.outlook)?,
+        why_no_description: why_no_description(row),
         running: view::sentence(&format!("{} it now", view::devices_run(found.active))),
         instead: if row.is_disabled { None } else { Some(if_disabled(&summary, &found.outlook)?) },
         is_mandatory: flags.0,
@@ -179,13 +230,15 @@ pub(super) async fn show(
 ) -> Result<Response> {
     let target = Target { read: &grant, metrics: &metrics, deployment: &deployment, label };
     let found = target.find(&app).await?;
-    let prefill = Prefill::of(query.as_deref().unwrap_or_default(), &found);
+    let asked = asked(query.as_deref().unwrap_or_default(), &found);
     let mut form = form(&found);
-    for field in form.fields.iter_mut().filter(|field| field.name == "rollout") {
-        field.value = prefill.rollout.map_or(field.value.clone(), |rollout| rollout.to_string());
+    if let Some((_, rollout)) = asked {
+        form.fields.retain(|field| field.name == "rollout" && rollout.is_some());
+        for (field, rollout) in form.fields.iter_mut().zip(rollout) {
+            field.value = rollout.to_string();
+        }
     }
-    let flags = (found.row.is_mandatory, found.row.is_disabled || prefill.is_disabled);
-    page(&frame, &target, &found, &form, flags)
+    page(&frame, &target, &found, &form, (found.row.is_mandatory, found.row.is_disabled), asked.map(|(only, _)| only))
 }
 
 #[expect(clippy::too_many_arguments, reason = "extractors")]
@@ -220,14 +273,14 @@ pub(super) async fn submit(
                 // Somebody else changed the release: the form shows what it is now, or the next click would undo that. Only a text stays, which would be
                 // lost work.
                 for field in form.fields.iter_mut().filter(|field| field.name == "description") {
-                    sent.text(field.name).clone_into(&mut field.value);
+                    field.value = sent.get(field.name).unwrap_or(&field.value).to_owned();
                 }
                 let flags = (found.row.is_mandatory, found.row.is_disabled);
-                return page(&frame, &target, &found, &form.refuse(error)?, flags);
+                return page(&frame, &target, &found, &form.refuse(error)?, flags, None);
             }
             // What was typed stays.
             form.keep(&sent);
-            page(&frame, &target, &found, &form.refuse(error)?, (sent.has("isMandatory"), sent.has("isDisabled")))
+            page(&frame, &target, &found, &form.refuse(error)?, (sent.has("isMandatory"), sent.has("isDisabled")), None)
         }
     }
 }

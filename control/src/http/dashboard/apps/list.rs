@@ -19,7 +19,7 @@ use crate::domain::apps::overview::{self, AppOverview, DeploymentOverview, Overv
 use crate::domain::apps::service::{self, NewApp};
 use crate::domain::counting::counters::Totals;
 use crate::domain::error::{Error, Result};
-use crate::domain::releases::repo::LabeledRow;
+use crate::domain::releases::repo::{LabeledRow, ReleaseRow};
 use crate::domain::releases::service::label;
 use crate::http::AppState;
 use crate::http::dashboard::fields::Fields;
@@ -42,7 +42,10 @@ struct Deployment {
     name: String,
     page: String,
     metrics: String,
+    /// The newest release that is not disabled.
     current: Option<Summary>,
+    /// A newer one that is disabled.
+    disabled: Option<Summary>,
     active: String,
     /// How often the current release failed; `None` until a device has tried it.
     failures: Option<String>,
@@ -73,7 +76,9 @@ impl Item {
         let deployment = |one: DeploymentOverview| -> Result<Deployment> {
             let page = place::deployment(&app.name, &one.name);
             let Totals { active, installed, failed, .. } = one.totals;
-            let current = one.newest.as_ref().map(|row| Summary::of(frame, (&app.name, &one.name), row)).transpose()?;
+            let summary = |row: &ReleaseRow| Summary::of(frame, (&app.name, &one.name), row);
+            let current = one.enabled.as_ref().map(summary).transpose()?;
+            let disabled = one.newest.as_ref().filter(|row| row.is_disabled).map(summary).transpose()?;
             let tried = installed.saturating_add(failed);
             let counted = current.as_ref().filter(|_| tried > 0);
             let failures = |release: &Summary| {
@@ -85,13 +90,13 @@ impl Item {
                     view::grouped(tried)
                 )
             };
-            let enabled = current.as_ref().filter(|release| !release.is_disabled);
             Ok(Deployment {
                 failures: counted.map(failures),
-                warning: enabled.and_then(|release| failing::warning(&release.label, installed, failed)),
+                warning: current.as_ref().and_then(|release| failing::warning(&release.label, installed, failed)),
                 metrics: frame.path(&format!("{page}/metrics")),
                 page: frame.path(&page),
                 current,
+                disabled,
                 active: view::active_devices(active),
                 trend: Trend::of(days, &one.active),
                 name: one.name,
@@ -100,7 +105,7 @@ impl Item {
         let deployments = deployments.into_iter().map(deployment).collect::<Result<Vec<_>>>()?;
         // A collaborator who accepted the app can also receive it by a transfer.
         let is_waiting = app.owner.is_some() && (!app.is_accepted || app.role == Role::Owner);
-        let labels = deployments.iter().filter_map(|one| one.current.as_ref()).map(|release| release.label.as_str());
+        let labels = deployments.iter().flat_map(|one| one.current.iter().chain(&one.disabled)).map(|release| release.label.as_str());
         Ok(Self {
             page: frame.path(&place::app(&app.name)),
             role: app.role.as_str(),

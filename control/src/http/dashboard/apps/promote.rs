@@ -13,7 +13,7 @@ use shared::keys::Label;
 use shared::version::Range;
 
 use super::contents;
-use super::edit::percent;
+use super::edit::{SEVERAL_LINES, percent};
 use super::once;
 use super::place::{self, Link};
 use super::release::Summary;
@@ -57,6 +57,8 @@ struct PromotePage<'p> {
     release_id: ReleaseId,
     destinations: Vec<Destination>,
     chosen: String,
+    /// Why the form has no field for the description.
+    why_no_description: Option<&'static str>,
     is_mandatory: bool,
     is_disabled: bool,
     /// What would change in the chosen destination.
@@ -69,7 +71,7 @@ fn form(row: &ReleaseRow) -> Form {
     let rollout = Field::text("rollout", "Rollout in percent").hint("100 gives it to all devices at once.").value("100");
     let target = Field::text("appVersion", "Target version").hint("Such as ^1.2.0, or * for all.").value(&row.app_version);
     let text = row.description.as_deref().unwrap_or_default();
-    let description = Field::text("description", "Description").optional().value(text);
+    let description = Field::prose("description", "Description").optional().value(text);
     Form::of([target, rollout].into_iter().chain((!text.contains('\n')).then_some(description)))
 }
 
@@ -140,6 +142,7 @@ async fn page(
         ),
         form: &form,
         page: address,
+        why_no_description: row.description.as_ref().filter(|text| text.contains('\n')).map(|_| SEVERAL_LINES),
         release: Summary::of(frame, (name, deployment), &row)?,
         release_id: row.id,
         chosen,

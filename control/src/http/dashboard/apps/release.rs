@@ -8,6 +8,7 @@ use shared::signature::download_url;
 
 use super::audience::{audience, label_of};
 use super::contents;
+use super::deployment::{next_step, promotion};
 use super::failing;
 use super::place::{self, Link, Section};
 use super::release_record::{Event, Point};
@@ -110,6 +111,12 @@ struct ReleasePage<'p> {
     warning: Option<String>,
     /// Whether it is the newest release, with another one to roll back to.
     can_roll_back: bool,
+    /// Whether it is the newest one of several.
+    is_newest_of_several: bool,
+    /// The next step of its unfinished rollout, in percent.
+    next_step: Option<i64>,
+    /// Where it is promoted.
+    promotion: String,
     deployment: &'p str,
     deployment_page: String,
     package_hash: String,
@@ -197,6 +204,7 @@ pub(super) async fn show(
     let contents = contents::compared(&app, &grant, earlier, (&release.label, &row), page).await?;
     let page = place::deployment(name, &deployment);
     let counted = counters.iter().find(|row| row.place == place_name);
+    let is_newest = outlook.newest() == Some(label);
     let is_live = !row.is_disabled && outlook.gets(&row.app_version).has(label_of(&release)?);
     view::page(&ReleasePage {
         crumbs: place::crumbs(&frame, &[(name, place::app(name)), (&deployment, page.clone())]),
@@ -205,7 +213,10 @@ pub(super) async fn show(
         is_fresh: !row.is_disabled && frame.now().0 - row.upload_time.0 < FRESH,
         is_live,
         warning: counted.filter(|_| is_live).and_then(|row| failing::warning(&release.label, row.installed, row.failed)),
-        can_roll_back: outlook.newest() == Some(label) && outlook.has_earlier(),
+        can_roll_back: is_newest && outlook.has_earlier(),
+        is_newest_of_several: is_newest && outlook.count() > 1,
+        next_step: Some(&release).filter(|_| is_newest).and_then(next_step),
+        promotion: promotion(&release, &deployment),
         release,
         deployment: &deployment,
         metrics: frame.path(&format!("{page}/metrics")),

@@ -153,7 +153,8 @@ pub(super) async fn submit(
     };
     let forms = Forms::of(&deployment);
     if typed.is_some_and(|typed| typed.trim() != deployment) {
-        let form = forms.0.get(action as usize).cloned().unwrap_or_default();
+        let mut form = forms.0.get(action as usize).cloned().unwrap_or_default();
+        form.keep(&sent);
         let refused = form.refuse_field(StatusCode::BAD_REQUEST, "This is not the deployment's name.", "No changes were made.");
         return page(&app, &frame, (&grant, &metrics), &deployment, &forms.with(action, refused)).await;
     }

@@ -67,7 +67,7 @@ pub fn form(target: &str, rollout: &str) -> Form {
         Field::text("appVersion", "Target version")
             .hint("The app versions that can run the bundle, such as ^1.2.0, or * for all. It decides which devices get it.")
             .value(target),
-        Field::text("description", "Description").optional(),
+        Field::prose("description", "Description").optional(),
         Field::text("rollout", "Rollout in percent")
             .hint("Start small, then raise it. 100 gives it to all devices at once.")
             .value(rollout),
