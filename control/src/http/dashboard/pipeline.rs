@@ -49,11 +49,10 @@ pub(super) async fn run(State((app, site)): State<(AppState, Site)>, mut request
     let mut sent = (!is_read).then(Fields::default);
     let answer = match begun {
         Ok(()) => match check_csrf(&site, &given, request, is_read).await {
-            Ok(Checked::Foreign) => problem::refused(StatusCode::FORBIDDEN, csrf::REFUSED),
             Ok(Checked::WithoutSession(fields)) if refusal::needs_session(&frame) => {
                 refusal::expired(&frame, &fields).unwrap_or_else(IntoResponse::into_response)
             }
-            Ok(Checked::WithoutSession(_)) => problem::refused(StatusCode::FORBIDDEN, csrf::REFUSED),
+            Ok(Checked::Foreign | Checked::WithoutSession(_)) => problem::refused(StatusCode::FORBIDDEN, csrf::REFUSED),
             Ok(Checked::Ours(mut request)) => {
                 if let Some(fields) = request.extensions().get::<Fields>() {
                     sent = Some(fields.clone());

@@ -23,6 +23,7 @@ use crate::http::extract::query::parameter;
 
 #[derive(Template)]
 #[template(path = "dashboard/sign_in.html")]
+#[expect(clippy::struct_excessive_bools, reason = "what a template shows")]
 struct SignIn<'p> {
     frame: &'p Frame,
     form: &'p Form,
