@@ -17,6 +17,7 @@ use control::domain::operator::deployment_keys::KeyOperation;
 use control::infra::clock::{Clock, Entropy};
 use control::infra::crypto::keys::EncryptionKeys;
 use control::infra::db::Db;
+use control::jobs::import;
 use control::jobs::replay::{Credentials, Location, Replay};
 use control::server::{self as serve, telemetry};
 use shared::keys::DeploymentKey;
@@ -57,6 +58,41 @@ enum Action {
     /// Replay reports from devices
     #[command(subcommand)]
     Reports(ReportsAction),
+    /// Move apps here from another server
+    #[command(subcommand)]
+    Import(ImportAction),
+}
+
+#[derive(Debug, Subcommand)]
+enum ImportAction {
+    /// Import apps, deployments with their keys, releases and collaborators from a CodePush server. Reads the other server only. You can rerun an
+    /// interrupted import, and repeat a finished one to take over what was released there since
+    Codepush(ImportArguments),
+}
+
+#[derive(Debug, Args)]
+struct ImportArguments {
+    /// The address of the other server's management API
+    #[arg(long, value_name = "URL")]
+    from: String,
+    /// A file with an access key of an account there. The import sees what this account sees
+    #[arg(long, value_name = "FILE")]
+    key_file: std::path::PathBuf,
+    /// The email address of the account here that will own the apps
+    #[arg(long, value_name = "EMAIL")]
+    owner: String,
+    /// Import this app only, by its name there. Can be given several times
+    #[arg(long = "app", value_name = "APP")]
+    apps: Vec<String>,
+    /// Read, download and check everything, but write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Import also what goes beyond the account's quotas
+    #[arg(long)]
+    ignore_quotas: bool,
+    /// Import the rest if an upload here would refuse some of the releases
+    #[arg(long)]
+    leave_out_refused: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -283,6 +319,7 @@ async fn run(action: Action, given: &RawSettings) -> Result<(), Failure> {
         Action::Audit(AuditAction::Verify { since }) => verify_audit(&DatabaseConfig::read(given)?, since.as_ref()).await,
         Action::Keys(KeysAction::Rotate) => rotate_keys(given).await,
         Action::Reports(ReportsAction::Replay(arguments)) => replay(&DatabaseConfig::read(given)?, &arguments).await,
+        Action::Import(ImportAction::Codepush(arguments)) => import_codepush(given, &arguments).await,
     }
 }
 
@@ -292,7 +329,7 @@ async fn create_account(config: &DatabaseConfig, new: &NewAccount) -> Result<(),
         operator::accounts::NewAccount::new(&new.email, new.name.as_deref(), password, &config.addresses, Entropy::System).await?;
     // A database that is created here would be another one than the service's: the folder is wrong.
     let db = Db::open_existing(&config.database_url.0).await?;
-    operator::accounts::create(&operator_of(&db), &account, config.limits.account).await?;
+    operator::accounts::create(&operator_of(&db), &account, config.limits.account, &config.limits.quotas).await?;
     db.close().await;
     eprintln!("The account was created.");
     Ok(())
@@ -379,6 +416,30 @@ async fn replay(config: &DatabaseConfig, arguments: &ReplayArguments) -> Result<
     let replayed = replayed?;
     writeln!(std::io::stdout(), "dead letters counted: {}, remaining: {}", replayed.counted, replayed.left)?;
     if replayed.left == 0 { Ok(()) } else { Err("some dead letters could not be counted or deleted; they are listed above".into()) }
+}
+
+async fn import_codepush(given: &RawSettings, arguments: &ImportArguments) -> Result<(), Failure> {
+    let key = std::fs::read_to_string(&arguments.key_file)
+        .map_err(|error| format!("--key-file: {} cannot be read: {error}", arguments.key_file.display()))?;
+    let wanted = import::Wanted {
+        from: arguments.from.clone(),
+        key,
+        owner: operator::email(&arguments.owner)?,
+        apps: arguments.apps.clone(),
+        is_dry_run: arguments.dry_run,
+        ignores_quotas: arguments.ignore_quotas,
+        leaves_out_refused: arguments.leave_out_refused,
+    };
+    // Opened first: without a database, reading the settings would generate new secrets.
+    Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?.close().await;
+    let (context, folder) = serve::open_for_import(Config::read(given)?).await?;
+    let run = import::Run { context: &context, folder, wanted };
+    // Names of the other server may have control characters.
+    let report = run.run(&mut |text| eprintln!("{}", text.escape_debug())).await;
+    context.db.close().await;
+    let report = report?;
+    write!(std::io::stdout(), "{report}")?;
+    if report.is_possible() { Ok(()) } else { Err("nothing was imported; what stands against it is listed above".into()) }
 }
 
 /// Reads the first line of standard input, without the line ending.

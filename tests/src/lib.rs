@@ -32,6 +32,7 @@ pub mod logged;
 pub mod mailbox;
 pub mod multipart;
 pub mod node;
+pub mod old_server;
 pub mod output;
 pub mod people;
 pub mod process;

@@ -18,6 +18,7 @@ pub mod email;
 pub mod encryption;
 pub mod error;
 pub mod idempotency;
+pub mod imports;
 pub mod keys;
 pub mod limits;
 pub mod login;

@@ -1,5 +1,5 @@
 //! The job that deletes expired rows: unverified registrations, password resets, sessions, unfinished two-factor steps, CLI authorization requests,
-//! rate limit windows, idempotency keys, recent metrics, device cookies, networks of sign-ins, and the remains of deleted apps and deployments. Only the size of the
+//! rate limit windows, idempotency keys, recent metrics, device cookies, networks of sign-ins, awaited collaborators, and the remains of deleted apps and deployments. Only the size of the
 //! database depends on it: readers of these rows check their times, or the rows that they reference. The job also measures deployments created before
 //! sizes were stored, and moves work that the previous release has left in its own tables.
 //!
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::runner::{Job, Pause};
+use crate::domain::access::awaited;
 use crate::domain::context::Context;
 use crate::domain::counting::{deletions, recent, service as counting};
 use crate::domain::credentials::{access_keys, device_cookies};
@@ -26,7 +27,7 @@ use crate::infra::db::expiry::Expiry;
 const EVERY: Duration = Duration::from_mins(1);
 
 /// The kinds of rows that expire.
-const EXPIRIES: [&Expiry; 11] = [
+const EXPIRIES: [&Expiry; 12] = [
     &registration::repo::EXPIRY,
     &password_reset::repo::EXPIRY,
     &access_keys::repo::EXPIRY,
@@ -38,6 +39,7 @@ const EXPIRIES: [&Expiry; 11] = [
     &idempotency::repo::EXPIRY,
     &device_cookies::repo::EXPIRY,
     &networks::EXPIRY,
+    &awaited::EXPIRY,
 ];
 
 /// The job.

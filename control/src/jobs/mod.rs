@@ -4,6 +4,7 @@
 
 pub mod cleanup;
 pub mod history;
+pub mod import;
 pub mod mail;
 pub mod queue;
 pub mod reconcile;

@@ -10,6 +10,7 @@ use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,11 +30,13 @@ use crate::domain::traces::Traces;
 use crate::http::devices::Collector;
 use crate::http::edge::bindings;
 use crate::http::layer::connections::{self, Table, descriptors};
-use crate::http::{AppState, Front};
+use crate::http::{AppState, Front, HttpSettings};
 use crate::infra::challenge::Challenge;
 use crate::infra::clock::{Clock, Entropy};
 use crate::infra::crypto::password::Passwords;
 use crate::infra::db::{ConnectError, Db};
+use crate::infra::kv::KvConfig;
+use crate::infra::mail::MailConfig;
 use crate::infra::storage::{FolderStore, Storage};
 use crate::infra::wake::Wake;
 use crate::infra::webauthn::RelyingParty;
@@ -59,9 +62,9 @@ pub enum ServeError {
     /// The bundle storage cannot be opened.
     #[error("the bundle storage cannot be opened")]
     Storage(#[source] std::io::Error),
-    /// Another process serves the data folder.
-    #[error("UPDRAFT_DATA_DIR: another updraft-control is using this folder")]
-    Locked,
+    /// Another process holds this lock file of the data folder.
+    #[error("UPDRAFT_DATA_DIR: another updraft-control is using this folder (it holds {0})")]
+    Locked(&'static str),
     /// The database does not match the settings.
     #[error(transparent)]
     Check(#[from] Error),
@@ -94,23 +97,45 @@ pub struct Parts {
 
 /// Opens the database and the storage, and builds the state.
 pub async fn build(config: Config, clock: Clock, entropy: Entropy) -> Result<Parts, ServeError> {
+    let (context, config) = open(config, "serve.lock", clock, entropy).await?;
+    context.storage.clean_temp().await.map_err(ServeError::Storage)?;
+    let collector = Collector::start(context.db.clone(), context.clock.clone(), &context.settings.limits);
+    let snapshots = Snapshots::new(Source::of(&context), SNAPSHOT_CACHE);
+    Ok(Parts {
+        state: AppState { context: Arc::new(context), front: Arc::new(Front::new(config.http, collector)), snapshots },
+        jobs: jobs::Settings { kv: config.kv, mail: mail::Settings { mail: config.mail, folder: config.data_dir.join("mail") } },
+    })
+}
+
+/// The context of a long command, which may run beside the server. Only one such command at a time: it holds `import.lock`.
+pub async fn open_for_import(config: Config) -> Result<(Context, PathBuf), ServeError> {
+    let (context, config) = open(config, "import.lock", Clock::System, Entropy::System).await?;
+    Ok((context, config.data_dir.join("import")))
+}
+
+/// What of a configuration is not in the context.
+struct Rest {
+    http: HttpSettings,
+    kv: Option<KvConfig>,
+    mail: MailConfig,
+    data_dir: PathBuf,
+}
+
+/// Opens the database and the storage, holding this lock file of the data folder.
+async fn open(config: Config, lock_name: &'static str, clock: Clock, entropy: Entropy) -> Result<(Context, Rest), ServeError> {
     install_crypto();
     let db = Db::open(&config.database_url.0).await?;
     check::check(&db, &config.settings.encryption_keys).await?;
-    let lock = lock(&config)?;
+    let lock = lock(&config, lock_name)?;
     let storage = Storage::Folder(FolderStore::open(config.data_dir.join("blobs")).await.map_err(ServeError::Storage)?);
-    storage.clean_temp().await.map_err(ServeError::Storage)?;
-    let collector = Collector::start(db.clone(), clock.clone(), &config.settings.limits);
-    let inspections = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)));
-    let work = Work::default();
     let challenge = Challenge::new(config.http.turnstile.clone(), clock.clone(), entropy.clone()).map_err(Error::internal)?;
-    let passwords = Passwords::new(entropy.clone());
-    let relying_party = RelyingParty::of(&config.settings.dashboard_url);
     let context = Context {
         db,
         storage,
+        relying_party: RelyingParty::of(&config.settings.dashboard_url),
         settings: config.settings,
         clock,
+        passwords: Passwords::new(entropy.clone()),
         entropy,
         publisher: Wake::default(),
         mailer: Wake::default(),
@@ -121,22 +146,16 @@ pub async fn build(config: Config, clock: Clock, entropy: Entropy) -> Result<Par
         uploads_under_way: UnderWay::default(),
         uploaders: Mutex::default(),
         traces: Traces::default(),
-        relying_party,
-        passwords,
-        inspections,
-        work,
+        inspections: Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get))),
+        work: Work::default(),
         lock,
     };
-    let snapshots = Snapshots::new(Source::of(&context), SNAPSHOT_CACHE);
-    Ok(Parts {
-        state: AppState { context: Arc::new(context), front: Arc::new(Front::new(config.http, collector)), snapshots },
-        jobs: jobs::Settings { kv: config.kv, mail: mail::Settings { mail: config.mail, folder: config.data_dir.join("mail") } },
-    })
+    Ok((context, Rest { http: config.http, kv: config.kv, mail: config.mail, data_dir: config.data_dir }))
 }
 
 /// Locks the data folder for this process: at startup the storage deletes unfinished uploads, which must not belong to another process.
-fn lock(config: &Config) -> Result<File, ServeError> {
-    let path = config.data_dir.join("serve.lock");
+fn lock(config: &Config, name: &'static str) -> Result<File, ServeError> {
+    let path = config.data_dir.join(name);
     let mut options = File::options();
     options.create(true).truncate(false).write(true);
     #[cfg(unix)]
@@ -144,7 +163,7 @@ fn lock(config: &Config) -> Result<File, ServeError> {
     let file = options.open(&path).map_err(ServeError::Storage)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(ServeError::Locked),
+        Err(TryLockError::WouldBlock) => Err(ServeError::Locked(name)),
         Err(TryLockError::Error(error)) => Err(ServeError::Storage(error)),
     }
 }

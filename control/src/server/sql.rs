@@ -1,6 +1,6 @@
 //! Every SQL statement of the crate, for the test that prepares each on both databases. The test also finds statements missing here.
 
-use crate::domain::access::{apps, collaborators, names};
+use crate::domain::access::{apps, awaited, collaborators, names};
 use crate::domain::counting::{self, counters, history, recent};
 use crate::domain::credentials::{access_keys, api_keys, device_cookies};
 use crate::domain::encryption::check;
@@ -8,7 +8,7 @@ use crate::domain::limits::{self, quotas};
 use crate::domain::login;
 use crate::domain::second_factors::passkeys::{self, challenge};
 use crate::domain::second_factors::{factors, pending_logins, recovery, totp};
-use crate::domain::{accounts, audit, cli_login, deployments, idempotency, outbox};
+use crate::domain::{accounts, audit, cli_login, deployments, idempotency, imports, outbox};
 use crate::domain::{password_reset, registration, releases, snapshot, traces, warnings};
 use crate::infra::db::{self, Dialect};
 
@@ -16,6 +16,7 @@ use crate::infra::db::{self, Dialect};
 pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
     vec![
         ("access/apps", apps::SQL),
+        ("access/awaited", awaited::SQL),
         ("access/collaborators", collaborators::SQL),
         ("access/names", names::SQL),
         ("accounts", accounts::repo::SQL),
@@ -35,6 +36,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("deployments/snapshots", deployments::snapshots::SQL),
         ("encryption/check", check::SQL),
         ("idempotency", idempotency::repo::SQL),
+        ("imports", imports::repo::SQL),
         ("limits", limits::repo::SQL),
         ("limits/quotas", quotas::SQL),
         ("login", login::repo::SQL),

@@ -46,6 +46,17 @@ pub struct Contents {
     pub manifest: Option<Manifest>,
     /// The uncompressed size of each of these files, in the manifest's order; empty for a single-file package.
     pub sizes: Vec<u64>,
+    /// The normalized names of directory entries, each with a slash at the end. They are not in the manifest.
+    pub directories: Vec<String>,
+}
+
+impl Contents {
+    /// The package hash that the reference server computes: also over directory entries, which clients never see (wire facts, part 5.2). `None` if there
+    /// are none, so that it is the package hash.
+    pub fn hash_with_directories(&self) -> Option<PackageHash> {
+        let manifest = self.manifest.as_ref().filter(|_| !self.directories.is_empty())?;
+        Some(manifest.hash_with_directories(&self.directories))
+    }
 }
 
 /// How many bytes at the end of an archive [`sizes`] needs at least, or all of a shorter one: enough for the end record with the longest comment.
@@ -85,7 +96,7 @@ pub fn inspect(
         b"PK\x05\x06" => Err(ArchiveFault::archive(HOLDS_NO_FILES)),
         // The signature of the first part of a split archive.
         b"PK\x07\x08" => Err(ArchiveFault::archive("the archive is split over several files")),
-        _ => Ok(Contents { package_hash: file_sha256, manifest: None, sizes: Vec::new() }),
+        _ => Ok(Contents { package_hash: file_sha256, manifest: None, sizes: Vec::new(), directories: Vec::new() }),
     }
 }
 
@@ -113,7 +124,8 @@ fn inspect_zip(file: &mut (impl Read + Seek), length: u64, limits: &ArchiveLimit
     }
     let by_name = by_name(&entries);
     let sizes = manifest.iter().map(|(name, _)| by_name.get(name).copied().unwrap_or_default()).collect();
-    Ok(Contents { package_hash, manifest: Some(manifest), sizes })
+    let directories = entries.iter().filter(|entry| entry.is_directory()).map(|entry| normalize_name(&entry.name)).collect();
+    Ok(Contents { package_hash, manifest: Some(manifest), sizes, directories })
 }
 
 /// Reads the sizes of an archive's files from its directory alone. `tail` is the end of the archive, `length` that of the whole. The archive was inspected

@@ -59,7 +59,19 @@ impl Manifest {
 
     /// The package hash. It excludes the signature file (`.codepushrelease`), which signs the hash itself.
     pub fn package_hash(&self) -> PackageHash {
-        package_hash(self.iter().filter(|(name, _)| !is_file(name, ".codepushrelease")))
+        package_hash(self.hashed())
+    }
+
+    /// The package hash as the reference server computes it for an archive with directory entries: each counts as an empty file. Clients compute
+    /// [`Self::package_hash`].
+    pub(crate) fn hash_with_directories(&self, directories: &[String]) -> PackageHash {
+        let empty = Sha256Hex::of(b"");
+        let directories = directories.iter().filter(|name| !name.starts_with("__MACOSX/")).map(|name| (name.as_str(), &empty));
+        package_hash(self.hashed().chain(directories))
+    }
+
+    fn hashed(&self) -> impl Iterator<Item = (&str, &Sha256Hex)> {
+        self.iter().filter(|(name, _)| !is_file(name, ".codepushrelease"))
     }
 }
 

@@ -4,6 +4,7 @@
 
 pub mod anonymous;
 pub mod apps;
+pub mod awaited;
 pub mod bearer;
 pub mod collaborators;
 pub mod freshness;

@@ -4,6 +4,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::audit::Actor;
 use crate::domain::change::{self, Change, ChangeContext};
+use crate::domain::context::Context;
 use crate::domain::error::Result;
 use crate::infra::clock::{Clock, Entropy};
 use crate::infra::db::Db;
@@ -23,6 +24,11 @@ impl<'o> Operator<'o> {
     /// The operator, with randomness and a clock.
     pub fn new(db: &'o Db, entropy: Entropy, clock: Clock) -> Self {
         Self { db, entropy, clock }
+    }
+
+    /// Begins a change with the context of a control plane, for what accounts otherwise do themselves.
+    pub async fn begin_in<'c>(&self, app: &'c Context) -> Result<Change<'c>> {
+        change::begin(app, Actor::operator()).await
     }
 
     /// Begins a change.

@@ -151,6 +151,10 @@ actions! {
     PromoteRelease = "release.promote" of "release";
     /// An earlier release was released again.
     RollBackRelease = "release.rollback" of "release";
+    /// An app was created from another CodePush server.
+    ImportApp = "app.import" of "app";
+    /// A deployment's releases were taken from another CodePush server.
+    ImportReleases = "release.import" of "deployment";
     /// A release's metadata or rollout was changed.
     UpdateRelease = "release.update" of "release";
 }

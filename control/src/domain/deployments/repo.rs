@@ -34,6 +34,7 @@ const IDS: &str = "SELECT id FROM deployments WHERE app_id = $1";
 const LOCK: &str = "SELECT id, deployment_key, last_label, counting_epoch FROM deployments WHERE id = $1 FOR NO KEY UPDATE";
 const LOCK_NAMED: &str =
     "SELECT id, deployment_key, last_label, counting_epoch FROM deployments WHERE app_id = $1 AND name = $2 FOR NO KEY UPDATE";
+const RAISE_LAST_LABEL: &str = "UPDATE deployments SET last_label = $2 WHERE id = $1 AND last_label < $2";
 const NEXT_LABEL: &str = "UPDATE deployments SET last_label = last_label + 1 WHERE app_id = $1 AND name = $2 \
     RETURNING id, deployment_key, last_label, counting_epoch";
 const NOTE_SIZE: &str = "UPDATE deployments SET snapshot_bytes = $2 WHERE id = $1";
@@ -63,6 +64,7 @@ pub const SQL: &[&str] = &[
     LOCK,
     LOCK_NAMED,
     NEXT_LABEL,
+    RAISE_LAST_LABEL,
     NOTE_SIZE,
     RENAME,
     DELETE,
@@ -277,4 +279,9 @@ pub async fn delete(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result
 /// Resets a deployment's counts, and the size of its snapshot. Label numbers continue.
 pub async fn raise_epoch(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(RAISE_EPOCH).bind(deployment).execute(conn).await)
+}
+
+/// Makes sure that the labels that follow are new. The deployment must be locked.
+pub async fn raise_last_label(tx: &mut WriteTx, deployment: &DeploymentId, label: i64) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(RAISE_LAST_LABEL).bind(deployment).bind(label).execute(conn).await)
 }

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use serde_json::json;
 use shared::ids::AccountId;
 
+use crate::domain::access::awaited;
 use crate::domain::access::operator::{Operator, OperatorChange};
 use crate::domain::accounts::settings::AccountLimits;
 use crate::domain::accounts::{repo, service, strength};
@@ -18,6 +19,7 @@ use crate::domain::conflict::Conflict;
 use crate::domain::credentials::{access_keys as keys, api_keys, device_cookies as device};
 use crate::domain::email::Email;
 use crate::domain::error::{Error, Result, Thing};
+use crate::domain::limits::settings::Quotas;
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::mail::{Kind, Mail, outbox};
 use crate::domain::password_reset;
@@ -52,11 +54,12 @@ impl NewAccount {
 }
 
 /// Creates a verified account. Errors: 409 when the email already has an account.
-pub async fn create(operator: &Operator<'_>, new: &NewAccount, limits: AccountLimits) -> Result<()> {
+pub async fn create(operator: &Operator<'_>, new: &NewAccount, limits: AccountLimits, quotas: &Quotas) -> Result<()> {
     let mut change = operator.begin().await?;
     let (entropy, now) = (change.context().entropy(), change.now());
     let account = service::NewAccount { email: &new.email, name: new.name.as_deref(), password_hash: &new.password_hash, limits };
     let id = service::insert(&mut change, &account, entropy, now).await?;
+    awaited::join(&mut change, quotas, &new.email, &id, now).await?;
     change.commit(Event::new(Action::CreateAccount, &id)).await
 }
 

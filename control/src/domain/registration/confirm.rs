@@ -13,6 +13,7 @@ use super::repo::{self, RegistrationRow};
 use super::service::{acquire, must_be_open};
 use super::{MailedToken, unknown_token};
 use crate::domain::access::anonymous::Anonymous;
+use crate::domain::access::awaited;
 use crate::domain::accounts::service::{self as accounts, NewAccount};
 use crate::domain::accounts::settings::PENDING_LIFETIME;
 use crate::domain::accounts::{Password, strength};
@@ -109,6 +110,7 @@ pub async fn verify(app: &Context, from: ClientAddress, shown: Confirmation) -> 
         Error::Conflict(_) => refused(unknown_token()),
         other => other,
     })?;
+    awaited::join(&mut change, &app.settings.limits.quotas, &email, &id, now).await?;
     change.commit(Event::new(Action::CreateAccount, &id)).await
 }
 

@@ -118,7 +118,7 @@ pub async fn read(
 }
 
 /// Stores the sizes of a bundle's files, in the order of its manifest.
-pub(super) async fn note_sizes(tx: &mut WriteTx, app: &AppId, bundle: &Sha256Hex, sizes: &[u64]) -> Result<()> {
+pub(crate) async fn note_sizes(tx: &mut WriteTx, app: &AppId, bundle: &Sha256Hex, sizes: &[u64]) -> Result<()> {
     blob::note_file_sizes(tx, app, bundle, &serde_json::to_string(sizes).map_err(Error::internal)?).await?;
     Ok(())
 }

@@ -136,6 +136,22 @@ pub async fn check_quota(tx: &mut WriteTx, app: &Context, of: &AppId, deployment
     note(tx, deployment, after).await
 }
 
+/// Checks the size of a locked deployment whose releases were just changed, and stores it. `is_limited` is false for an import that goes beyond the limits
+/// on purpose. Errors: 409.
+pub async fn check_whole(tx: &mut WriteTx, app: &Context, of: &AppId, deployment: &DeploymentId, is_limited: bool) -> Result<()> {
+    let rows = outlines(tx, deployment).await?;
+    let (nothing, after, max_bytes) = (size(&[]), size(&rows), app.settings.limits.snapshot_bytes);
+    if rows.len() > MAX_RELEASES {
+        return Err(Error::Conflict(Conflict::TooManyReleases(MAX_RELEASES)));
+    }
+    check_ranges(nothing, after)?;
+    check_bytes(nothing, after, max_bytes)?;
+    if is_limited && after.bytes > LARGE_SNAPSHOT {
+        check_account(tx, of, deployment, after.bytes, max_bytes).await?;
+    }
+    note(tx, deployment, after).await
+}
+
 /// Whether a rollback goes back to a release that is disabled now.
 fn restores_disabled(rollback: &ReleaseRow, rows: &[OutlineRow]) -> bool {
     rows.iter().any(|row| Some(row.label) == rollback.original_label && row.is_disabled)

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use shared::FieldErrors;
 use shared::archive::{self, ArchiveFault, Contents};
 use shared::hash::{BlobKey, Sha256Hex};
-use shared::ids::DeploymentId;
+use shared::ids::{AppId, DeploymentId};
 use shared::package::{Manifest, is_bundle, is_single_bundle};
 use shared::text::nfc;
 use tempfile::NamedTempFile;
@@ -193,9 +193,9 @@ async fn store_and_commit(
     for _ in 0..MAX_STORES {
         let mut stored = Vec::new();
         let committed = async {
-            stored.push(store(app, grant, &package.blob, &file).await?);
+            stored.push(store(app, grant.app(), &package.blob, file.path()).await?);
             if let (Some(sha256), Some(file)) = (&package.manifest, &manifest_file) {
-                stored.push(store(app, grant, sha256, file).await?);
+                stored.push(store(app, grant.app(), sha256, file.path()).await?);
             }
             let mut change = grant.begin(app).await?;
             if let Some(row) = attempt.claim(&mut change).await? {
@@ -220,7 +220,7 @@ async fn store_and_commit(
         let is_released = ended.as_ref().is_ok_and(|answer| !answer.is_repeated);
         if !is_released {
             for (sha256, stamp) in &stored {
-                take_back(app, grant, sha256, *stamp).await;
+                take_back(app, grant.app(), sha256, *stamp).await;
             }
         }
         return ended;
@@ -258,20 +258,20 @@ async fn inspect(app: &Context, file: NamedTempFile, size: u64, sha256: Sha256He
 }
 
 /// Records the blob's use, then stores the object unless it exists. Returns what [`take_back`] needs.
-async fn store(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha256Hex, file: &NamedTempFile) -> Result<(Sha256Hex, i64)> {
-    let size = file.as_file().metadata().map_err(Error::unavailable)?.len();
+pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &Path) -> Result<(Sha256Hex, i64)> {
+    let size = tokio::fs::metadata(file).await.map_err(Error::unavailable)?.len();
     let mut tx = app.db.write().await?;
-    let stamp = blob::touch(&mut tx, grant.app(), sha256, i64::try_from(size).map_err(Error::internal)?, app.now()).await?;
+    let stamp = blob::touch(&mut tx, of, sha256, i64::try_from(size).map_err(Error::internal)?, app.now()).await?;
     tx.commit().await?;
-    let key = BlobKey { app: grant.app().clone(), sha256: sha256.clone() };
+    let key = BlobKey { app: of.clone(), sha256: sha256.clone() };
     let put = async {
         if app.storage.length(&key).await? == Some(size) {
             return Ok(());
         }
         // Storage moves the file it is given; keep the original in case the blob is deleted before the release claims it.
-        let given = file.path().with_extension("put");
-        if tokio::fs::hard_link(file.path(), &given).await.is_err() {
-            tokio::fs::copy(file.path(), &given).await?;
+        let given = file.with_extension("put");
+        if tokio::fs::hard_link(file, &given).await.is_err() {
+            tokio::fs::copy(file, &given).await?;
         }
         let put = app.storage.put_file(&key, &given).await;
         if put.is_err() {
@@ -280,7 +280,7 @@ async fn store(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha256H
         put
     };
     if let Err(error) = put.await {
-        take_back(app, grant, sha256, stamp).await;
+        take_back(app, of, sha256, stamp).await;
         return Err(Error::unavailable(error));
     }
     Ok((sha256.clone(), stamp))
@@ -288,11 +288,11 @@ async fn store(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha256H
 
 /// Deletes a blob stored by a refused upload, unless something else uses it. A failure is only logged: the upload is refused already, and the
 /// clean-up works from rows without references.
-async fn take_back(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha256Hex, stamp: i64) {
+async fn take_back(app: &Context, of: &AppId, sha256: &Sha256Hex, stamp: i64) {
     let removed = async {
         let mut tx = app.db.write().await?;
-        if blob::discard(&mut tx, grant.app(), sha256, stamp).await? {
-            let key = BlobKey { app: grant.app().clone(), sha256: sha256.clone() };
+        if blob::discard(&mut tx, of, sha256, stamp).await? {
+            let key = BlobKey { app: of.clone(), sha256: sha256.clone() };
             app.storage.delete(&key).await.map_err(Error::unavailable)?;
         }
         tx.commit().await?;
@@ -303,7 +303,7 @@ async fn take_back(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha
     }
 }
 
-async fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(NamedTempFile, Sha256Hex)> {
+pub(crate) async fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(NamedTempFile, Sha256Hex)> {
     let text = manifest.to_json();
     let sha256 = Sha256Hex::of(text.as_bytes());
     let folder = folder.to_owned();

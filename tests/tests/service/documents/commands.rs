@@ -104,6 +104,8 @@ impl Known {
         let Some(first) = words.first() else { return Ok(()) };
         match first.as_str() {
             "cargo" | "npx" | "npm" | "updraft" | "updraft-control" | "wrangler" if words.len() > 1 => self.command(&words, false),
+            // JavaScript.
+            "import" if text.contains(" from '") => Ok(()),
             "-p" => self.cargo(&words, false),
             flag if flag.starts_with("--") => {
                 let flag = flag.split('=').next().unwrap_or_default();

@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 pub(super) fn action(name: &str) -> &str {
     match name {
         "app.create" => "App created",
+        "app.import" => "App imported",
+        "release.import" => "Releases imported",
         "app.rename" => "App renamed",
         "app.transfer" => "App transferred",
         "app.delete" => "App deleted",

@@ -1,0 +1,75 @@
+//! SQL of imports.
+
+use shared::ids::{AccountId, AppId, DeploymentId, ReleaseId};
+use shared::time::UnixMillis;
+
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+const APP: &str = "SELECT i.app_id FROM imported_apps i JOIN apps a ON a.id = i.app_id \
+    WHERE a.owner_id = $1 AND i.source = $2 AND i.source_name = $3 ORDER BY i.imported_time LIMIT 1";
+const INSERT_APP: &str = "INSERT INTO imported_apps (app_id, source, source_name, imported_time) VALUES ($1, $2, $3, $4)";
+const DEPLOYMENTS: &str = "SELECT i.deployment_id, i.source_name, i.last_label, i.counts FROM imported_deployments i \
+    JOIN deployments d ON d.id = i.deployment_id WHERE d.app_id = $1";
+const DEPLOYMENT: &str = "SELECT deployment_id, source_name, last_label, counts FROM imported_deployments WHERE deployment_id = $1";
+const INSERT_DEPLOYMENT: &str =
+    "INSERT INTO imported_deployments (deployment_id, source_name, last_label, counts, imported_time) VALUES ($1, $2, 0, NULL, $3)";
+const UPDATE_DEPLOYMENT: &str = "UPDATE imported_deployments SET last_label = $2, counts = $3, imported_time = $4 WHERE deployment_id = $1";
+const MARK: &str = "INSERT INTO imported_hashes (release_id) VALUES ($1)";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[APP, INSERT_APP, DEPLOYMENTS, DEPLOYMENT, INSERT_DEPLOYMENT, UPDATE_DEPLOYMENT, MARK];
+
+/// A deployment that came from another server.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct ImportedDeploymentRow {
+    /// The deployment.
+    pub deployment_id: DeploymentId,
+    /// Its name at the source.
+    pub source_name: String,
+    /// The newest label that came from the source; 0 without releases.
+    pub last_label: i64,
+    /// What it had counted there, as JSON; `None` before its history was imported.
+    pub counts: Option<String>,
+}
+
+/// The account's app that came from this app of that server.
+pub async fn app(tx: &mut ReadTx, owner: &AccountId, source: &str, name: &str) -> sqlx::Result<Option<AppId>> {
+    on!(tx, |conn| sqlx::query_scalar(APP).bind(owner).bind(source).bind(name).fetch_optional(conn).await)
+}
+
+/// Records where an app came from.
+pub async fn insert_app(tx: &mut WriteTx, app: &AppId, source: &str, name: &str, now: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(INSERT_APP).bind(app).bind(source).bind(name).bind(now).execute(conn).await)
+}
+
+/// The app's deployments that came from the other server.
+pub async fn deployments(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<ImportedDeploymentRow>> {
+    on!(tx, |conn| sqlx::query_as(DEPLOYMENTS).bind(app).fetch_all(conn).await)
+}
+
+/// Where a deployment came from.
+pub async fn deployment(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<ImportedDeploymentRow>> {
+    on!(tx, |conn| sqlx::query_as(DEPLOYMENT).bind(deployment).fetch_optional(conn).await)
+}
+
+/// Records where a deployment came from.
+pub async fn insert_deployment(tx: &mut WriteTx, deployment: &DeploymentId, name: &str, now: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(INSERT_DEPLOYMENT).bind(deployment).bind(name).bind(now).execute(conn).await)
+}
+
+/// Records which releases and counts a deployment has from the source.
+pub async fn update_deployment(
+    tx: &mut WriteTx,
+    deployment: &DeploymentId,
+    last_label: i64,
+    counts: &str,
+    now: UnixMillis,
+) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(UPDATE_DEPLOYMENT).bind(deployment).bind(last_label).bind(counts).bind(now).execute(conn).await)
+}
+
+/// Marks a release whose package hash covers directory entries.
+pub async fn mark(tx: &mut WriteTx, release: &ReleaseId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(MARK).bind(release).execute(conn).await)
+}

@@ -1,0 +1,88 @@
+//! What of a plan breaks a rule here, because of what is here already: quotas, taken names, taken keys. Nothing is written.
+
+use import::plan::{Place, Plan, Problem};
+use shared::ids::AppId;
+
+use super::{Import, repo};
+use crate::domain::access::apps;
+use crate::domain::deployments::repo as deployments;
+use crate::domain::error::{Error, Quota, Result};
+use crate::domain::limits::quotas;
+use crate::infra::db::ReadTx;
+
+impl Import<'_> {
+    /// The problems of a plan. `bytes` is the sum of the packages' sizes, each counted once.
+    pub async fn problems(&self, plan: &Plan, bytes: u64) -> Result<Vec<Problem>> {
+        let mut tx = self.app.db.read().await?;
+        let limits = &self.app.settings.limits.quotas;
+        let (mut problems, mut new_apps) = (Vec::new(), 0);
+        for app in &plan.apps {
+            let place = Place { app: app.source_name.clone(), deployment: None, label: None };
+            let known = repo::app(&mut tx, &self.owner, &self.source, &app.source_name).await?;
+            if known.is_none() {
+                new_apps += 1;
+                if apps::find_owned(&mut tx, &self.owner, app.name.as_str()).await?.is_some() {
+                    let text = "the account has an app of this name that was not imported from there. Rename one of them";
+                    problems.push(Problem::new(place.clone(), text));
+                }
+                let count = app.collaborators.len();
+                if !self.ignores_quotas && count > limits.collaborators as usize {
+                    problems
+                        .push(Problem::new(place.clone(), format!("it has {count} collaborators; the quota is {}", limits.collaborators)));
+                }
+            }
+            let there = match &known {
+                Some(id) => repo::deployments(&mut tx, id).await?,
+                None => Vec::new(),
+            };
+            let count = app.deployments.len();
+            if !self.ignores_quotas && count > limits.deployments as usize {
+                problems.push(Problem::new(place.clone(), format!("it has {count} deployments; the quota is {}", limits.deployments)));
+            }
+            for deployment in &app.deployments {
+                if there.iter().any(|row| row.source_name == deployment.source_name) {
+                    continue;
+                }
+                let place = Place { deployment: Some(deployment.source_name.clone()), ..place.clone() };
+                if let Some(key) = deployments::find_key(&mut tx, &deployment.key).await? {
+                    let is_free = key.account_id.as_str().is_empty() || (key.account_id == self.owner && key.deployment_id.is_none());
+                    if !is_free {
+                        let text = "its key belongs to another deployment here. `updraft-control deployment-key release` frees it";
+                        problems.push(Problem::new(place.clone(), text));
+                    }
+                }
+                if let Some(id) = &known
+                    && deployments::find(&mut tx, id, deployment.name.as_str()).await?.is_some()
+                {
+                    problems.push(Problem::new(place, "the app has a deployment of this name that was not imported from there"));
+                }
+            }
+        }
+        if !self.ignores_quotas {
+            self.quotas(&mut tx, new_apps, bytes, &mut problems).await?;
+        }
+        Ok(problems)
+    }
+
+    async fn quotas(&self, tx: &mut ReadTx, new_apps: u32, bytes: u64, problems: &mut Vec<Problem>) -> Result<()> {
+        let limits = &self.app.settings.limits.quotas;
+        let usage = quotas::usage(tx, &self.owner, self.app.now()).await?;
+        let place = Place { app: "the account".to_owned(), deployment: None, label: None };
+        let mut check = |what: &str, there: u64, more: u64, quota: u64| {
+            if more > 0 && there.saturating_add(more) > quota {
+                let text = format!("would have {} {what}; the quota is {quota}", there.saturating_add(more));
+                problems.push(Problem::new(place.clone(), text));
+            }
+        };
+        check("apps", usage.apps.unsigned_abs(), new_apps.into(), limits.apps.into());
+        check("bytes of packages", usage.stored_bytes.unsigned_abs(), bytes, limits.stored_bytes);
+        Ok(())
+    }
+
+    /// Checks that an app may have one more deployment. Errors: 409.
+    pub(super) async fn check_deployments(&self, tx: &mut ReadTx, app: &AppId) -> Result<()> {
+        let count = deployments::ids(tx, app).await?.len();
+        let quota = self.app.settings.limits.quotas.deployments;
+        if self.ignores_quotas || count < quota as usize { Ok(()) } else { Err(Error::Quota(Quota::Deployments(quota))) }
+    }
+}

@@ -1,0 +1,122 @@
+//! The packages of a plan: downloaded, and checked as uploads are.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use import::plan::{self, Place, Plan, Problem};
+use import::source::{Fault, Source};
+use import::staging::{Staged, Staging, StagingFault};
+use shared::keys::Label;
+
+use super::ImportError;
+
+/// Packages to download at once.
+const AT_ONCE: usize = 4;
+/// So many packages that cannot be downloaded are the server's fault, not theirs.
+const MOST_FAULTS: usize = 5;
+/// After how many packages to say how far it is.
+const SAY_EVERY: usize = 50;
+
+/// The packages of all releases.
+#[derive(Debug, Default)]
+pub(super) struct Packages {
+    staged: HashMap<Place, Staged>,
+}
+
+impl Packages {
+    /// The bytes of all packages, each counted once for each app, as storage keeps them.
+    pub(super) fn bytes(&self) -> u64 {
+        let distinct: BTreeMap<_, u64> =
+            self.staged.iter().map(|(place, staged)| ((place.app.as_str(), staged.sha256.to_string()), staged.size)).collect();
+        distinct.values().sum()
+    }
+
+    /// How many different packages there are.
+    pub(super) fn count(&self) -> usize {
+        self.staged.values().map(|staged| staged.sha256.to_string()).collect::<std::collections::BTreeSet<_>>().len()
+    }
+
+    /// The releases of a deployment with their packages.
+    pub(super) fn of(&self, app: &str, deployment: &plan::Deployment) -> Vec<(plan::Release, Staged)> {
+        let with = |release: &plan::Release| {
+            let staged = self.staged.get(&place(app, &deployment.source_name, release.label))?;
+            Some((release.clone(), staged.clone()))
+        };
+        deployment.releases.iter().filter_map(with).collect()
+    }
+}
+
+fn place(app: &str, deployment: &str, label: Label) -> Place {
+    Place { app: app.to_owned(), deployment: Some(deployment.to_owned()), label: Some(label) }
+}
+
+/// Downloads and checks the packages of all releases. Those that cannot be imported become problems of the plan. Releases of one package share it.
+pub(super) async fn fetch(
+    source: &Source,
+    staging: &Staging,
+    plan: &mut Plan,
+    told: &mut dyn FnMut(&str),
+) -> Result<Packages, ImportError> {
+    let mut by_package: BTreeMap<String, Vec<(Place, plan::Release)>> = BTreeMap::new();
+    for app in &plan.apps {
+        for deployment in &app.deployments {
+            for release in &deployment.releases {
+                let place = place(&app.source_name, &deployment.source_name, release.label);
+                by_package.entry(Staging::name(release)).or_default().push((place, release.clone()));
+            }
+        }
+    }
+    let total = by_package.len();
+    told(&format!("Downloading and checking {total} packages."));
+    let fetched = by_package.into_values().map(|releases| async move {
+        let staged = match releases.first() {
+            Some((place, release)) => one(source, staging, place, release).await,
+            None => Err(StagingFault::Refused("it has no release".to_owned())),
+        };
+        (Rc::new(releases), staged)
+    });
+    let mut fetched = stream::iter(fetched).buffer_unordered(AT_ONCE);
+    let (mut packages, mut done, mut faults) = (Packages::default(), 0, 0);
+    while let Some((releases, staged)) = fetched.next().await {
+        done += 1;
+        if done % SAY_EVERY == 0 {
+            told(&format!("{done} of {total} packages."));
+        }
+        let problem: fn(Place, String) -> Problem;
+        let text = match staged {
+            Ok(staged) => {
+                packages.staged.extend(releases.iter().map(|(place, _)| (place.clone(), staged.clone())));
+                continue;
+            }
+            Err(StagingFault::Source(fault @ Fault::Disk(_))) => return Err(fault.into()),
+            Err(StagingFault::Source(fault)) => {
+                faults += 1;
+                if faults >= MOST_FAULTS {
+                    return Err(ImportError::Packages(fault));
+                }
+                // Not left out: it may well be there later.
+                problem = |place, text| Problem::new(place, text);
+                format!("its package cannot be downloaded now: {fault}. Start the import again later")
+            }
+            Err(StagingFault::Refused(text)) => {
+                problem = |place, text| Problem::of_release(place, text);
+                text
+            }
+        };
+        plan.problems.extend(releases.iter().map(|(place, _)| problem(place.clone(), text.clone())));
+    }
+    drop(fetched);
+    Ok(packages)
+}
+
+/// The package of a release. If its address has expired, the history has a new one.
+async fn one(source: &Source, staging: &Staging, place: &Place, release: &plan::Release) -> Result<Staged, StagingFault> {
+    let newer = async || {
+        let history = source.history(&place.app, place.deployment.as_deref().unwrap_or_default()).await?;
+        let label = release.label.to_string();
+        Ok(history.into_iter().find(|entry| entry.label.as_ref() == Some(&label)).and_then(|entry| entry.blob_url))
+    };
+    staging.fetch(source, release, newer).await
+}

@@ -1,0 +1,178 @@
+//! What an import says at its end.
+
+use std::fmt::{self, Display, Formatter};
+
+use import::plan::{Plan, Remark};
+use shared::keys::Label;
+
+use super::line;
+use super::packages::Packages;
+use crate::domain::email::Email;
+use crate::domain::imports::{Joined, Outcome};
+
+/// An import, or a dry run. Its text is for people.
+#[derive(Debug)]
+pub struct Report {
+    source: String,
+    owner: Email,
+    apps: usize,
+    deployments: usize,
+    releases: usize,
+    packages: usize,
+    bytes: u64,
+    /// What breaks a rule here: nothing was written if there is any.
+    pub problems: Vec<Remark>,
+    /// Whether the import is possible without some of the releases.
+    pub can_leave_out: bool,
+    /// Releases that are left out on request.
+    pub left_out: Vec<Remark>,
+    /// What is carried over in another form.
+    notes: Vec<Remark>,
+    /// What was written; `None` if nothing was.
+    pub imported: Option<Vec<Imported>>,
+}
+
+/// An app that was imported.
+#[derive(Debug)]
+pub struct Imported {
+    /// Its name here.
+    pub name: String,
+    /// Its deployments.
+    pub deployments: Vec<ImportedDeployment>,
+    /// The collaborators of the source, other than the owner here.
+    pub collaborators: Vec<(String, Joined)>,
+}
+
+/// A deployment that was imported.
+#[derive(Debug)]
+pub struct ImportedDeployment {
+    /// Its name here.
+    pub name: String,
+    /// How many releases the source has.
+    pub releases: usize,
+    /// The oldest one.
+    pub first: Option<Label>,
+    /// The newest one.
+    pub last: Option<Label>,
+    /// Releases whose package hash covers directory entries.
+    pub marked: Vec<Label>,
+    /// What became of its history.
+    pub outcome: Outcome,
+}
+
+impl Report {
+    /// Of a plan whose packages were checked.
+    pub(super) fn new(source: &str, owner: &Email, plan: &Plan, packages: &Packages) -> Self {
+        let deployments = || plan.apps.iter().flat_map(|app| &app.deployments);
+        Self {
+            source: source.to_owned(),
+            owner: owner.clone(),
+            apps: plan.apps.len(),
+            deployments: deployments().count(),
+            releases: deployments().map(|deployment| deployment.releases.len()).sum(),
+            packages: packages.count(),
+            bytes: packages.bytes(),
+            problems: Vec::new(),
+            can_leave_out: false,
+            left_out: Vec::new(),
+            notes: plan.notes.clone(),
+            imported: None,
+        }
+    }
+
+    /// Whether nothing stands against the import.
+    pub fn is_possible(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+impl Display for Report {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let Self { source, apps, deployments, releases, packages, bytes, .. } = self;
+        writeln!(
+            formatter,
+            "Found at {source}: apps {apps}, deployments {deployments}, releases {releases}, packages {packages} ({bytes} bytes)."
+        )?;
+        list(formatter, "Carried over in another form:", &self.notes)?;
+        list(formatter, "Left out, because an upload here would be refused:", &self.left_out)?;
+        list(formatter, "What stands against the import:", &self.problems)?;
+        if !self.is_possible() {
+            writeln!(formatter, "\nNothing was imported.")?;
+            if self.can_leave_out {
+                writeln!(formatter, "--leave-out-refused imports the rest without the releases named above.")?;
+            }
+            return Ok(());
+        }
+        let Some(imported) = &self.imported else {
+            return writeln!(formatter, "\nNothing stands against the import. Nothing was imported: this was a dry run.");
+        };
+        writeln!(formatter, "\nImported into the account {}:", &*self.owner)?;
+        for app in imported {
+            app.deployments.iter().try_for_each(|deployment| write_deployment(formatter, &app.name, deployment))?;
+        }
+        write_rest(formatter, imported)
+    }
+}
+
+fn list(formatter: &mut Formatter<'_>, title: &str, remarks: &[Remark]) -> fmt::Result {
+    if remarks.is_empty() {
+        return Ok(());
+    }
+    writeln!(formatter, "\n{title}")?;
+    remarks.iter().try_for_each(|remark| writeln!(formatter, "  {}", line(remark)))
+}
+
+fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &ImportedDeployment) -> fmt::Result {
+    let ImportedDeployment { name, releases, first, last, marked, outcome } = deployment;
+    write!(formatter, "  {app} / {name}: ")?;
+    match (first, last) {
+        (Some(first), Some(last)) if first != last => write!(formatter, "{releases} releases, {first} to {last}")?,
+        (Some(first), _) => write!(formatter, "1 release, {first}")?,
+        _ => write!(formatter, "no releases")?,
+    }
+    match outcome {
+        Outcome::Imported { added: 0, updated: 0 } => writeln!(formatter, "; nothing new")?,
+        Outcome::Imported { added, updated: 0 } => writeln!(formatter, "; new: {added}")?,
+        Outcome::Imported { added, updated } => writeln!(formatter, "; new: {added}, changed: {updated}")?,
+        Outcome::HasOwn => writeln!(formatter, "; not changed, because there are releases here that are not from the other server")?,
+    }
+    if !marked.is_empty() {
+        let labels = marked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        writeln!(
+            formatter,
+            "    The package hash of {labels} covers the archive's directory entries, as the old server computed it. It is kept: devices that run the \
+             release report it. Their SDK cannot verify the package with it."
+        )?;
+    }
+    Ok(())
+}
+
+/// What was not carried over.
+fn write_rest(formatter: &mut Formatter<'_>, imported: &[Imported]) -> fmt::Result {
+    let with = |wanted: Joined| {
+        let mut emails: Vec<&str> = Vec::new();
+        for (email, joined) in imported.iter().flat_map(|app| &app.collaborators) {
+            if *joined == wanted && !emails.contains(&email.as_str()) {
+                emails.push(email);
+            }
+        }
+        emails.join(", ")
+    };
+    let (awaited, without) = (with(Joined::Awaited), with(Joined::NoAddress));
+    writeln!(formatter, "\nNot carried over:")?;
+    writeln!(formatter, "  Passwords, access keys and sessions: everybody needs an account and keys here.")?;
+    writeln!(formatter, "  Counts are kept as a starting level, and shown apart from what is counted here.")?;
+    if !awaited.is_empty() {
+        writeln!(
+            formatter,
+            "  Collaborators without an account here: {awaited}. Anyone who confirms such an address within 90 days gets access."
+        )?;
+    }
+    if !without.is_empty() {
+        writeln!(formatter, "  Collaborators whose address no account can have: {without}.")?;
+    }
+    writeln!(
+        formatter,
+        "\nThe other server was only read. Run the import again to take over what is released there until your devices ask here."
+    )
+}

@@ -1,0 +1,68 @@
+//! Why the source could not be read.
+
+use std::time::Duration;
+
+/// Why the source could not be read. The texts have no key and no address with a signature.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The address is not one.
+    #[error("the address is invalid: {0}")]
+    Address(String),
+    /// The key has characters that no key has.
+    #[error("the key is empty, or has spaces or other characters that no key has")]
+    KeyShape,
+    /// The server does not know the key.
+    #[error("the server does not accept the key")]
+    Key,
+    /// The server could not be reached, or broke off.
+    #[error("the server cannot be reached: {0}")]
+    Unreachable(String),
+    /// The server refused.
+    #[error("the server answered {path} with status {status}{}{text}", if text.is_empty() { "" } else { ": " })]
+    Refused {
+        /// What was asked for.
+        path: String,
+        /// The status.
+        status: u16,
+        /// What it said.
+        text: String,
+        /// How long it asked to wait.
+        wait: Option<Duration>,
+    },
+    /// An answer is not what CodePush servers send.
+    #[error("{path}: {what}. Is this the address of a CodePush server?")]
+    Shape {
+        /// What was asked for.
+        path: String,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The key sees no app of this name, or several. With the names that it sees.
+    #[error("there is not exactly one app named {0}. The key sees: {1}")]
+    NoApp(String, String),
+    /// A package cannot be fetched, ever.
+    #[error("the package cannot be downloaded: {0}")]
+    Package(String),
+    /// A package is larger than what may be uploaded here.
+    #[error("the package is larger than {0} bytes")]
+    TooLarge(u64),
+    /// The work folder cannot be used.
+    #[error("the work folder cannot be used: {0}")]
+    Disk(#[source] std::io::Error),
+}
+
+impl Fault {
+    /// Whether the same request can succeed later.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Unreachable(_) => true,
+            Self::Refused { status, .. } => matches!(status, 408 | 425 | 429 | 500 | 502..=504),
+            _ => false,
+        }
+    }
+
+    /// Whether a newer address of the package may help: signatures in addresses expire.
+    pub fn is_expired(&self) -> bool {
+        matches!(self, Self::Refused { status: 401 | 403 | 404 | 410, .. })
+    }
+}

@@ -1,0 +1,170 @@
+//! The server that apps are moved from. It is read with the key of one of its accounts, by GET only.
+//!
+//! Start at [`Source::read`].
+
+mod fault;
+mod read;
+pub(crate) mod retry;
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use reqwest::redirect::Policy;
+use reqwest::{StatusCode, Url, header};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use shared::hash::Sha256Hex;
+use tokio::io::AsyncWriteExt;
+
+pub use fault::Fault;
+pub use read::{App, Collaborator, Counts, Deployment, Entry};
+
+/// The name that requests have.
+const AGENT: &str = concat!("updraft-import/", env!("CARGO_PKG_VERSION"));
+/// How long a connection may take to open.
+const CONNECTING: Duration = Duration::from_secs(10);
+/// How long a server may send nothing.
+const SILENCE: Duration = Duration::from_mins(1);
+/// The largest JSON body, in bytes. A history of 10,000 releases with the longest descriptions has less.
+const LARGEST_JSON: usize = 256 << 20;
+
+/// A server, and a key for it.
+pub struct Source {
+    api: reqwest::Client,
+    packages: reqwest::Client,
+    base: Url,
+    key: String,
+}
+
+/// Without the key.
+impl std::fmt::Debug for Source {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Source").field("base", &self.base.as_str()).finish_non_exhaustive()
+    }
+}
+
+impl Source {
+    /// The server at an http or https address, with an access key. The process must have installed a TLS provider.
+    pub fn new(address: &str, key: &str) -> Result<Self, Fault> {
+        let mut base = Url::parse(address.trim()).map_err(|error| Fault::Address(error.to_string()))?;
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(Fault::Address("it must begin with https:// or http://".to_owned()));
+        }
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(Fault::Address("it must not contain a user name or a password".to_owned()));
+        }
+        base.set_query(None);
+        base.set_fragment(None);
+        let key = key.trim();
+        if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Fault::KeyShape);
+        }
+        let client = |redirects| {
+            let builder =
+                reqwest::Client::builder().user_agent(AGENT).redirect(redirects).connect_timeout(CONNECTING).read_timeout(SILENCE);
+            builder.build().map_err(|error| Fault::Unreachable(cause(error)))
+        };
+        // A redirect could lead the key elsewhere. Packages are fetched without it.
+        let (api, packages) = (client(Policy::none())?, client(Policy::limited(10))?);
+        Ok(Self { api, packages, base, key: key.to_owned() })
+    }
+
+    /// The server's address, without a slash at the end: what an import is known by.
+    pub fn address(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
+    /// GET of a path of the management API, given as segments, which are encoded. Repeats it while the server is busy. Returns the JSON object.
+    async fn get(&self, segments: &[&str]) -> Result<Map<String, Value>, Fault> {
+        let mut url = self.base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(segments);
+        }
+        let path = url.path().to_owned();
+        retry::repeat(async || {
+            let request = self
+                .api
+                .get(url.clone())
+                .bearer_auth(&self.key)
+                .header(header::ACCEPT, "application/vnd.code-push.v2+json")
+                .header("X-CodePush-CLI-Version", "2.1.9");
+            let answer = request.send().await.map_err(|error| Fault::Unreachable(cause(error)))?;
+            let status = answer.status();
+            let wait = retry::wanted_wait(answer.headers());
+            let body = collect(answer).await?;
+            match status {
+                StatusCode::OK => match serde_json::from_slice(&body) {
+                    Ok(Value::Object(object)) => Ok(object),
+                    _ => Err(Fault::Shape { path: path.clone(), what: "the answer is not a JSON object" }),
+                },
+                StatusCode::UNAUTHORIZED => Err(Fault::Key),
+                status => Err(Fault::Refused { path: path.clone(), status: status.as_u16(), text: said(&body), wait }),
+            }
+        })
+        .await
+    }
+
+    /// Downloads a package to a file. Returns its size in bytes and its hash. A package that arrived in part is an error.
+    ///
+    /// The key is not sent: the address is the storage's.
+    pub async fn download(&self, address: &str, file: &mut tokio::fs::File, limit: u64) -> Result<(u64, Sha256Hex), Fault> {
+        // The error names no address: it may have a signature in it.
+        let url = Url::parse(address).map_err(|_| Fault::Package("its address is not a URL".to_owned()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Fault::Package("its address is neither http nor https".to_owned()));
+        }
+        let answer = self.packages.get(url).send().await.map_err(|error| Fault::Unreachable(cause(error)))?;
+        let (status, wait) = (answer.status(), retry::wanted_wait(answer.headers()));
+        if status != StatusCode::OK {
+            let what = Fault::Refused { path: "the package".to_owned(), status: status.as_u16(), text: String::new(), wait };
+            return Err(what);
+        }
+        let expected = answer.content_length();
+        let (mut chunks, mut hasher, mut size) = (answer.bytes_stream(), Sha256::new(), 0_u64);
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|error| Fault::Unreachable(cause(error)))?;
+            size += chunk.len() as u64;
+            if size > limit {
+                return Err(Fault::TooLarge(limit));
+            }
+            hasher.update(&chunk);
+            file.write_all(&chunk).await.map_err(Fault::Disk)?;
+        }
+        if expected.is_some_and(|expected| expected != size) {
+            return Err(Fault::Unreachable("the connection ended before the package did".to_owned()));
+        }
+        file.flush().await.map_err(Fault::Disk)?;
+        Ok((size, Sha256Hex::from_digest(hasher.finalize().into())))
+    }
+}
+
+/// What failed, without the address: those of packages have signatures in them.
+fn cause(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(next) = source {
+        text = format!("{text}: {next}");
+        source = next.source();
+    }
+    text
+}
+
+async fn collect(answer: reqwest::Response) -> Result<Vec<u8>, Fault> {
+    let mut body = Vec::new();
+    let mut chunks = answer.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        body.extend_from_slice(&chunk.map_err(|error| Fault::Unreachable(cause(error)))?);
+        if body.len() > LARGEST_JSON {
+            return Err(Fault::Unreachable(format!("it sent more than {LARGEST_JSON} bytes")));
+        }
+    }
+    Ok(body)
+}
+
+/// The beginning of a plain-text refusal, fit to print. An HTML page says nothing.
+fn said(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let line = text.trim().lines().next().unwrap_or_default();
+    if line.starts_with('<') { String::new() } else { line.chars().filter(|letter| !letter.is_control()).take(200).collect() }
+}

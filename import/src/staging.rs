@@ -1,0 +1,191 @@
+//! Packages on disk between the download and the import. They survive a killed import: the next one does not download them again.
+//!
+//! Start at [`Staging::fetch`].
+
+use std::path::{Path, PathBuf};
+
+use shared::archive::{self, ArchiveFault, ArchiveLimits, Contents};
+use shared::hash::{PackageHash, Sha256Hex};
+use tokio::fs;
+
+use crate::plan::Release;
+use crate::source::{Fault, Source, retry};
+
+/// How often a package is downloaded before it counts as broken.
+const DOWNLOADS: usize = 3;
+
+/// A folder with packages.
+#[derive(Clone, Debug)]
+pub struct Staging {
+    folder: PathBuf,
+    limits: ArchiveLimits,
+    /// The largest package, in bytes.
+    largest: u64,
+}
+
+/// A package that was checked.
+#[derive(Clone, Debug)]
+pub struct Staged {
+    /// The file.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its hash.
+    pub sha256: Sha256Hex,
+    /// The package hash that devices know it by: the source's.
+    pub package_hash: PackageHash,
+    /// Whether that hash counts directory entries, which devices do not: it is kept, but devices cannot verify it.
+    pub counts_directories: bool,
+}
+
+/// Why a package is not there.
+#[derive(Debug, thiserror::Error)]
+pub enum StagingFault {
+    /// It cannot be imported: the text says why.
+    #[error("{0}")]
+    Refused(String),
+    /// It could not be fetched, or not be kept.
+    #[error(transparent)]
+    Source(#[from] Fault),
+}
+
+impl Staging {
+    /// Packages in this folder, which is created. Only its owner can read it.
+    pub async fn open(folder: PathBuf, limits: ArchiveLimits, largest: u64) -> Result<Self, Fault> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).await.map_err(Fault::Disk)?;
+        Ok(Self { folder, limits, largest })
+    }
+
+    /// The name of a package's file: by where it is and what is in it. Addresses of the same package have other signatures each time.
+    pub fn name(release: &Release) -> String {
+        let address = release.blob_url.split(['?', '#']).next().unwrap_or_default();
+        let hash = release.package_hash.as_ref().map(ToString::to_string).unwrap_or_default();
+        Sha256Hex::of(format!("{hash} {address}").as_bytes()).to_string()
+    }
+
+    /// The package of a release, from the folder or from the source. `newer` asks the source for the package's address again: signatures expire.
+    pub async fn fetch(
+        &self,
+        source: &Source,
+        release: &Release,
+        mut newer: impl AsyncFnMut() -> Result<Option<String>, Fault>,
+    ) -> Result<Staged, StagingFault> {
+        let path = self.folder.join(Self::name(release));
+        if let Some(staged) = self.known(&path, release).await? {
+            return Ok(staged);
+        }
+        let mut address = release.blob_url.clone();
+        let mut last = None;
+        for _ in 0..DOWNLOADS {
+            match self.download(source, &address, &path).await {
+                Ok(()) => {}
+                Err(fault) if fault.is_expired() => {
+                    last = Some(fault.into());
+                    match newer().await? {
+                        Some(found) => address = found,
+                        None => break,
+                    }
+                    continue;
+                }
+                Err(fault @ (Fault::Package(_) | Fault::TooLarge(_))) => return Err(StagingFault::Refused(fault.to_string())),
+                Err(fault) => return Err(fault.into()),
+            }
+            match self.inspect(&path, release).await {
+                // Bytes that arrived wrong may arrive right.
+                Err(fault @ StagingFault::Refused(_)) => {
+                    fs::remove_file(&path).await.map_err(Fault::Disk)?;
+                    last = Some(fault);
+                }
+                inspected => return inspected,
+            }
+        }
+        Err(match last {
+            // The server answers, but not with the package.
+            Some(StagingFault::Source(fault)) if fault.is_expired() => {
+                StagingFault::Refused(format!("the package cannot be downloaded: {fault}"))
+            }
+            Some(fault) => fault,
+            None => StagingFault::Refused("the package cannot be downloaded".to_owned()),
+        })
+    }
+
+    /// Deletes the packages, when everything is imported.
+    pub async fn clear(self) -> Result<(), Fault> {
+        fs::remove_dir_all(&self.folder).await.map_err(Fault::Disk)
+    }
+
+    /// The package, if an earlier run has downloaded it.
+    async fn known(&self, path: &Path, release: &Release) -> Result<Option<Staged>, StagingFault> {
+        if !fs::try_exists(path).await.map_err(Fault::Disk)? {
+            return Ok(None);
+        }
+        match self.inspect(path, release).await {
+            Ok(staged) => Ok(Some(staged)),
+            // It was whole when it got this name; the disk has changed it since.
+            Err(StagingFault::Refused(_)) => {
+                fs::remove_file(path).await.map_err(Fault::Disk)?;
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Downloads to a file of another name first, so that a file of this name is whole.
+    async fn download(&self, source: &Source, address: &str, path: &Path) -> Result<(), Fault> {
+        retry::repeat(async || {
+            let part = tempfile::NamedTempFile::new_in(&self.folder).map_err(Fault::Disk)?;
+            let mut file = fs::File::from_std(part.reopen().map_err(Fault::Disk)?);
+            source.download(address, &mut file, self.largest).await?;
+            file.sync_all().await.map_err(Fault::Disk)?;
+            part.persist(path).map(drop).map_err(|error| Fault::Disk(error.error))
+        })
+        .await
+    }
+
+    /// Checks a package as an upload is checked, and that it is what the source says.
+    async fn inspect(&self, path: &Path, release: &Release) -> Result<Staged, StagingFault> {
+        let (size, sha256, contents) = inspect(path, &self.limits).await?;
+        let told = release.package_hash.clone().unwrap_or_else(|| contents.package_hash.clone());
+        let counts_directories = told != contents.package_hash;
+        if counts_directories && contents.hash_with_directories().as_ref() != Some(&told) {
+            return Err(StagingFault::Refused("its package does not have the contents that its package hash stands for".to_owned()));
+        }
+        Ok(Staged { path: path.to_owned(), size, sha256, package_hash: told, counts_directories })
+    }
+}
+
+impl Staged {
+    /// What is in the package. Not kept, because all manifests together can be large.
+    pub async fn contents(&self, limits: &ArchiveLimits) -> Result<Contents, StagingFault> {
+        inspect(&self.path, limits).await.map(|(_, _, contents)| contents)
+    }
+}
+
+async fn inspect(path: &Path, limits: &ArchiveLimits) -> Result<(u64, Sha256Hex, Contents), StagingFault> {
+    let (file, limits) = (path.to_owned(), limits.clone());
+    let inspected = tokio::task::spawn_blocking(move || {
+        let mut file = std::fs::File::open(file).map_err(ArchiveFault::Read)?;
+        let (size, sha256) = hash(&mut file).map_err(ArchiveFault::Read)?;
+        archive::inspect(&mut file, size, sha256.clone(), &limits).map(|contents| (size, sha256, contents))
+    });
+    inspected.await.map_err(|error| Fault::Disk(std::io::Error::other(error)))?.map_err(|fault| match fault {
+        ArchiveFault::Refused(text) => StagingFault::Refused(format!("its package is refused here: {text}")),
+        ArchiveFault::Read(error) => Fault::Disk(error).into(),
+    })
+}
+
+fn hash(file: &mut std::fs::File) -> std::io::Result<(u64, Sha256Hex)> {
+    use std::io::Read;
+
+    use sha2::{Digest, Sha256};
+
+    let (mut hasher, mut size, mut buffer) = (Sha256::new(), 0, vec![0; 64 << 10]);
+    loop {
+        let count = file.read(&mut buffer)?;
+        if count == 0 {
+            return Ok((size, Sha256Hex::from_digest(hasher.finalize().into())));
+        }
+        hasher.update(buffer.get(..count).unwrap_or_default());
+        size += count as u64;
+    }
+}
