@@ -1,12 +1,13 @@
 //! The full-size soak test, on the database of `TEST_DATABASE`, with the numeric options `--events`, `--clients`, `--kills` and `--seed`. Prints a
-//! summary and fails on any error. With `edge` it runs the load on the edge instead, with `attacks` the attacks on connections.
+//! summary and fails on any error. With `edge` it runs the load on the edge instead, with `attacks` the attacks on connections, with `import` imports
+//! that are killed.
 //!
 //! The program is `updraft-control` next to this one, or the one in `UPDRAFT_CONTROL`.
 
 use std::process::ExitCode;
 
 use tests::load::{self, Size};
-use tests::soak::{Plan, attacks, run};
+use tests::soak::{Plan, attacks, import, run};
 
 /// The requested run, or `None` if the arguments are invalid. Cargo adds `--bench`.
 fn plan() -> Option<Plan> {
@@ -35,6 +36,12 @@ async fn main() -> ExitCode {
     if std::env::args().skip(1).filter(|word| word != "--bench").eq(["attacks"]) {
         attacks::run().await;
         return ExitCode::SUCCESS;
+    }
+    if std::env::args().skip(1).filter(|word| word != "--bench").eq(["import"]) {
+        let plan = import::Plan { apps: 3, deployments: 8, releases: 1_000, kills: 20, point: import::Point::Time, seed: 1 };
+        let outcome = import::run(plan).await;
+        println!("{outcome}");
+        return if outcome.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let Some(plan) = plan() else {
         eprintln!("soak: --events (10 or more), --clients (1 or more), --kills and --seed take a number each");

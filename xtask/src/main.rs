@@ -109,6 +109,7 @@ fn run(session: &Session, command: Command) -> Result<(), Failure> {
         Command::FuzzApi(plan) => fuzz::run(session, &plan),
         Command::Soak { other: Some(soak::Other::Edge), .. } => soak::run_edge(session),
         Command::Soak { other: Some(soak::Other::Attacks), .. } => soak::run_attacks(session),
+        Command::Soak { other: Some(soak::Other::Import), .. } => soak::run_import(session),
         Command::Soak { other: None, plan } => soak::run(session, &plan),
         Command::Screenshots => screenshots::run(session),
         Command::CommonPasswords => common_passwords::run(session),

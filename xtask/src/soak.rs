@@ -1,6 +1,6 @@
 //! `cargo xtask soak`: sends 200,000 random events from 5,000 devices to a release build of the control plane, which is killed 20 times meanwhile, and
 //! compares the counters with the expected values; on SQLite, then on PostgreSQL. `cargo xtask soak edge`: floods of random requests, and many devices
-//! at once. `cargo xtask soak attacks`: attacks with connections alone, and a planted panic.
+//! at once. `cargo xtask soak attacks`: attacks with connections alone, and a planted panic. `cargo xtask soak import`: imports that are killed.
 
 use std::env;
 
@@ -22,6 +22,9 @@ pub(crate) enum Other {
     /// Attack a release build with a planted panic, slow headers, idle connections, HTTP/2 and large internal bodies; it must survive, serve others,
     /// and stay below 100 MB of memory
     Attacks,
+    /// Import 3 apps, 8 deployments and 1,000 releases from a second Updraft with a release build that is killed 20 times; in the end everything must be as
+    /// if it had never been killed
+    Import,
 }
 
 /// The command's options, passed on to the soak test.
@@ -66,6 +69,14 @@ pub(crate) fn run_attacks(session: &Session) -> Result<(), Failure> {
     let mut command = session::cargo();
     command.args(["bench", "--package", "tests", "--bench", "soak", "--profile", "dev", "--", "attacks"]);
     session.run(command.env("UPDRAFT_CONTROL", target.join("release/updraft-control")))
+}
+
+/// Runs imports that are killed, and fails if anything differs in the end.
+pub(crate) fn run_import(session: &Session) -> Result<(), Failure> {
+    session.run(session::cargo().args(["build", "--release", "--package", "control", "--bin", "updraft-control"]))?;
+    let mut command = session::cargo();
+    command.args(["bench", "--package", "tests", "--bench", "soak", "--profile", "dev", "--", "import"]);
+    session.run(command.env("UPDRAFT_CONTROL", paths::target().join("release/updraft-control")))
 }
 
 /// Runs the soak test, and fails if a counter is wrong.

@@ -1,5 +1,8 @@
 //! What the API and the CodePush dialect show alike: releases with signed URLs, metrics, and deployment keys.
 
+use std::collections::BTreeMap;
+
+use shared::api::imported::ImportedMetricsAnswer;
 use shared::api::metrics::{Counts, MetricsAnswer};
 use shared::api::releases::{Diff, Release, ReleaseMethod};
 use shared::hash::{BlobKey, Sha256Hex};
@@ -9,6 +12,7 @@ use shared::wire::check::DownloadUrls;
 
 use crate::domain::counting::counters::repo::CounterRow;
 use crate::domain::error::Result;
+use crate::domain::imports::StartingLevel;
 use crate::domain::releases as domain;
 use crate::domain::releases::service::{self, label};
 
@@ -55,6 +59,21 @@ pub fn metrics(counters: Vec<CounterRow>) -> MetricsAnswer {
         (row.place, counts)
     });
     MetricsAnswer { metrics: metrics.collect() }
+}
+
+/// The counts of the server that a deployment was imported from.
+pub fn imported_metrics(level: Option<StartingLevel>) -> ImportedMetricsAnswer {
+    let Some(StartingLevel { source, time, counts }) = level else {
+        return ImportedMetricsAnswer { imported_from: None, imported_time: None, metrics: BTreeMap::new() };
+    };
+    let of = |counts: import::source::Counts| Counts {
+        active: counts.active,
+        downloaded: counts.downloaded,
+        installed: counts.installed,
+        failed: counts.failed,
+    };
+    let metrics = counts.into_iter().map(|(place, counts)| (place, of(counts))).collect();
+    ImportedMetricsAnswer { imported_from: Some(source), imported_time: Some(time), metrics }
 }
 
 /// A deployment key, or what stands for one that the caller may not see.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Fault, Source};
@@ -74,7 +75,7 @@ pub struct Entry {
 }
 
 /// The counts of a label or of a binary version.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Devices that run it. Old servers also count below zero.
     pub active: i64,

@@ -16,6 +16,7 @@ pub mod explain;
 mod field;
 pub mod health;
 pub mod history;
+pub mod imported;
 pub mod login;
 pub mod metrics;
 pub mod password_reset;

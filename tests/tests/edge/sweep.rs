@@ -153,6 +153,7 @@ impl Sweep {
             (&format!("{production}/history"), "DELETE, GET, HEAD"),
             (&format!("{production}/metrics"), "GET, HEAD"),
             (&format!("{production}/metrics/history"), "GET, HEAD"),
+            (&format!("{production}/metrics/imported"), "GET, HEAD"),
             (&format!("{production}/metrics/recent"), "GET, HEAD"),
             (&format!("{production}/releases"), "GET, HEAD, POST"),
             (&format!("{production}/rollbacks"), "POST"),

@@ -141,6 +141,7 @@ const TABLE: &[Row] = &[
     ("GET /v1/apps/{app}/deployments/{deployment}/metrics", READ_APP, 200),
     ("GET /v1/apps/{app}/deployments/{deployment}/metrics/history", READ_APP, 200),
     ("GET /v1/apps/{app}/deployments/{deployment}/metrics/recent", READ_APP, 200),
+    ("GET /v1/apps/{app}/deployments/{deployment}/metrics/imported", READ_APP, 200),
     ("GET /v1/public/svc/update_check", Who::Open, 200),
     ("POST /v1/public/svc/report_status/deploy", Who::Open, 200),
     ("POST /v1/public/svc/report_status/download", Who::Open, 200),

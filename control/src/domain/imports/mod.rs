@@ -6,11 +6,13 @@
 //! Start reading at [`Import`].
 
 mod apps;
+mod level;
 mod releases;
 pub mod repo;
 mod room;
 
 pub use apps::{ImportedApp, Joined};
+pub use level::{StartingLevel, starting_level};
 pub use releases::Outcome;
 
 use shared::ids::AccountId;

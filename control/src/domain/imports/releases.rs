@@ -84,7 +84,9 @@ impl Import<'_> {
         let contents = staged.contents(&self.app.settings.limits.archive).await.map_err(Error::unavailable)?;
         upload::store(self.app, app, &staged.sha256, &staged.path).await?;
         let Some(manifest) = &contents.manifest else { return Ok((None, Vec::new())) };
-        let (file, sha256) = upload::write_manifest(self.app.storage.temp_dir(), manifest).await?;
+        // Beside the package: storage's own folder is emptied only when the server starts.
+        let folder = staged.path.parent().unwrap_or_else(|| self.app.storage.temp_dir());
+        let (file, sha256) = upload::write_manifest(folder, manifest).await?;
         upload::store(self.app, app, &sha256, file.path()).await?;
         Ok((Some(sha256), contents.sizes))
     }
@@ -133,8 +135,7 @@ impl Import<'_> {
             }
             (added, last) = (added + 1, label);
         }
-        let counts = serde_json::to_string(&counts.iter().map(|(place, counts)| (place, stored(*counts))).collect::<BTreeMap<_, _>>());
-        let counts = counts.map_err(Error::internal)?;
+        let counts = serde_json::to_string(counts).map_err(Error::internal)?;
         let is_same = added == 0 && updated == 0 && imported.counts.as_deref().unwrap_or("{}") == counts;
         let outcome = Some(Outcome::Imported { added, updated });
         if is_same {
@@ -202,8 +203,4 @@ async fn hold(change: &mut Change<'_>, app: &AppId, package: &StoredPackage) -> 
         contents::note_sizes(change, app, &package.blob, &package.file_sizes).await?;
     }
     Ok(true)
-}
-
-fn stored(counts: Counts) -> serde_json::Value {
-    json!({ "active": counts.active, "downloaded": counts.downloaded, "installed": counts.installed, "failed": counts.failed })
 }

@@ -12,13 +12,15 @@ const INSERT_APP: &str = "INSERT INTO imported_apps (app_id, source, source_name
 const DEPLOYMENTS: &str = "SELECT i.deployment_id, i.source_name, i.last_label, i.counts FROM imported_deployments i \
     JOIN deployments d ON d.id = i.deployment_id WHERE d.app_id = $1";
 const DEPLOYMENT: &str = "SELECT deployment_id, source_name, last_label, counts FROM imported_deployments WHERE deployment_id = $1";
+const LEVEL: &str = "SELECT a.source, d.imported_time, d.counts FROM imported_deployments d JOIN deployments ON deployments.id = d.deployment_id \
+    JOIN imported_apps a ON a.app_id = deployments.app_id WHERE d.deployment_id = $1";
 const INSERT_DEPLOYMENT: &str =
     "INSERT INTO imported_deployments (deployment_id, source_name, last_label, counts, imported_time) VALUES ($1, $2, 0, NULL, $3)";
 const UPDATE_DEPLOYMENT: &str = "UPDATE imported_deployments SET last_label = $2, counts = $3, imported_time = $4 WHERE deployment_id = $1";
 const MARK: &str = "INSERT INTO imported_hashes (release_id) VALUES ($1)";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[APP, INSERT_APP, DEPLOYMENTS, DEPLOYMENT, INSERT_DEPLOYMENT, UPDATE_DEPLOYMENT, MARK];
+pub const SQL: &[&str] = &[APP, INSERT_APP, DEPLOYMENTS, DEPLOYMENT, LEVEL, INSERT_DEPLOYMENT, UPDATE_DEPLOYMENT, MARK];
 
 /// A deployment that came from another server.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -30,6 +32,17 @@ pub struct ImportedDeploymentRow {
     /// The newest label that came from the source; 0 without releases.
     pub last_label: i64,
     /// What it had counted there, as JSON; `None` before its history was imported.
+    pub counts: Option<String>,
+}
+
+/// What a deployment had counted at the source.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct LevelRow {
+    /// The source's address.
+    pub source: String,
+    /// When it was read.
+    pub imported_time: UnixMillis,
+    /// The counts as JSON; `None` without a history.
     pub counts: Option<String>,
 }
 
@@ -51,6 +64,11 @@ pub async fn deployments(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<Impor
 /// Where a deployment came from.
 pub async fn deployment(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<ImportedDeploymentRow>> {
     on!(tx, |conn| sqlx::query_as(DEPLOYMENT).bind(deployment).fetch_optional(conn).await)
+}
+
+/// What a deployment had counted at the source; `None` if it was not imported.
+pub async fn level(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<LevelRow>> {
+    on!(tx, |conn| sqlx::query_as(LEVEL).bind(deployment).fetch_optional(conn).await)
 }
 
 /// Records where a deployment came from.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
 use tests::old_server::OldServer;
 use tests::program::{self, Ended};
+use tests::soak::import::history;
 use tests::{Client, TestApp};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
@@ -43,19 +44,6 @@ async fn imported(app: &TestApp, from: &str, key: &str, more: &[&str]) -> String
     let ended = import(app, from, key, more).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     ended.out
-}
-
-/// The releases of a deployment, without what differs between servers: the addresses, whose signatures expire.
-async fn history(client: &Client, app: &str, deployment: &str) -> Vec<Value> {
-    let answer = client.get(&format!("/v1/apps/{app}/deployments/{deployment}/history")).await.assert(200);
-    let mut releases = answer["history"].as_array().unwrap().clone();
-    for release in &mut releases {
-        let members = release.as_object_mut().unwrap();
-        for address in ["blobUrl", "manifestBlobUrl"] {
-            members.remove(address);
-        }
-    }
-    releases
 }
 
 /// The names and keys of an app's deployments.

@@ -88,6 +88,14 @@ async fn a_history_of_the_reference_is_kept_as_it_is() {
     assert_eq!((&told("originalLabel")[6], &told("originalDeployment")[6]), (&json!("v3"), &json!("Staging")));
     assert_eq!(told("packageHash")[7], releases[7]["packageHash"]);
     assert!(told("uploadTime").iter().all(|time| *time == json!(1_700_000_000_000_i64)), "{here:?}");
+    // What was counted there is kept apart.
+    let counted = ada.get("/v1/apps/Weather/deployments/Production/metrics/imported").await.assert(200);
+    assert_eq!(counted["importedFrom"], old.base);
+    let none = json!({ "active": 4, "downloaded": 0, "installed": 0, "failed": 0 });
+    assert_eq!(counted["metrics"], json!({ "v61": { "active": -3, "downloaded": 0, "installed": 9, "failed": 0 }, "1.0.0": none }));
+    assert_eq!(ada.metrics("Weather", "Production").await, json!({}));
+    let page = app.signed_in_reader("ada").await.open("/dashboard/apps/Weather/deployments/Production/metrics").await;
+    page.shows("Counted by the old server").shows(&old.base).shows("v61").shows("-3");
     // The next release here has the next label.
     let next = ada.upload("Weather", "Production", b"ours", json!({ "appVersion": "1.0.0" })).await.assert(201);
     assert_eq!(next["package"]["label"], "v62");

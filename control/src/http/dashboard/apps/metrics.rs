@@ -20,12 +20,13 @@ use crate::domain::counting::history::days::DayRange;
 use crate::domain::counting::history::summary::{self, Summary, SummaryDay};
 use crate::domain::counting::recent::{self, Recent};
 use crate::domain::error::Result;
+use crate::domain::imports::{self, StartingLevel};
 use crate::http::AppState;
 use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::view;
 use crate::http::extract::DeploymentPath;
 use crate::http::extract::query::parameters;
-use crate::infra::dates;
+use crate::infra::dates::{self, RelativeTime};
 
 /// The ranges that links lead to, in days.
 pub(super) const RANGES: [i64; 5] = [7, 14, 30, 90, 365];
@@ -94,6 +95,15 @@ struct CountRow {
     failure_rate: String,
 }
 
+/// What the server that the deployment was imported from had counted.
+struct Imported {
+    source: String,
+    time: RelativeTime,
+    counts: Vec<CountRow>,
+    /// The number of counters that are left out.
+    hidden: usize,
+}
+
 #[derive(Template)]
 #[template(path = "dashboard/metrics.html")]
 struct Metrics<'p> {
@@ -114,6 +124,7 @@ struct Metrics<'p> {
     versions: Vec<String>,
     binaries: Vec<Row>,
     csv: String,
+    imported: Option<Imported>,
 }
 
 /// A number of days in words.
@@ -156,6 +167,8 @@ pub(super) async fn show(
     let found = summary::read(&app, &grant, &deployment, &asked).await?;
     let address = frame.path(&format!("{page}/live"));
     let live = live(&app, &frame, &grant, &deployment, &address).await?;
+    let level = imports::starting_level(&mut app.db.read().await?, &grant, &deployment).await?;
+    let imported = level.filter(|level| !level.counts.is_empty()).map(|level| imported(&frame, level));
     let today = app.now().utc_day();
     let current = found.to.0 - found.from.0 + 1;
     let ranges = RANGES.map(|days| RangeLink {
@@ -183,8 +196,22 @@ pub(super) async fn show(
             .collect(),
         versions: versions(&found),
         binaries: binaries(&found),
+        imported,
         csv: frame.path(&format!("{page}/days.csv?from={}&to={}", found.from, found.to)),
     })
+}
+
+fn imported(frame: &Frame, level: StartingLevel) -> Imported {
+    let row = |(place, counts): (String, import::source::Counts)| CounterRow {
+        place,
+        active: counts.active,
+        downloaded: counts.downloaded,
+        installed: counts.installed,
+        failed: counts.failed,
+    };
+    // Without links: the source may have counts of releases that it does not have any more.
+    let (counts, hidden) = counts(level.counts.into_iter().map(row).collect(), |_| String::new());
+    Imported { source: level.source, time: RelativeTime::of(level.time, frame.now()), counts, hidden }
 }
 
 /// The active devices of each day.

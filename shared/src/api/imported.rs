@@ -1,0 +1,21 @@
+//! Imported metrics.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::metrics::Counts;
+use crate::time::UnixMillis;
+
+/// What the server that a deployment was imported from had counted. It is not part of the deployment's metrics.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ImportedMetricsAnswer {
+    /// The address of that server; null if the deployment was not imported.
+    pub imported_from: Option<String>,
+    /// When the counts were read there, as Unix time in milliseconds; null if the deployment was not imported.
+    pub imported_time: Option<UnixMillis>,
+    /// Its counts by release label or binary version, as it gave them. Some servers also give negative counts.
+    pub metrics: BTreeMap<String, Counts>,
+}
