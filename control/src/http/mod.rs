@@ -8,6 +8,7 @@ pub mod dashboard;
 pub mod devices;
 pub mod edge;
 pub mod extract;
+mod history;
 pub mod layer;
 pub mod present;
 pub mod reserved;

@@ -9,10 +9,13 @@ mod grammar;
 mod gtr;
 mod order;
 mod range;
+mod spans;
 
 pub use app_version::{AppVersion, parse_strict};
 pub use gtr::gtr;
 pub use range::Range;
+pub use semver::{Prerelease, Version};
+pub use spans::{Numbers, Span};
 
 /// The highest number in a version: JavaScript's largest exact integer, above which node rejects.
 const MAX_NUMBER: u64 = (1 << 53) - 1;

@@ -8,7 +8,7 @@ use shared::keys::Label;
 use shared::version::Range;
 
 use super::info::{ReleaseInfo, stored_rollout};
-use super::repo::{self, DiffRow, NewReleaseRow, NewestRow, RangeRow, ReleaseRow};
+use super::repo::{self, DiffRow, ListFilter, NewReleaseRow, NewestRow, RangeRow, ReleaseRow};
 use super::{ReleaseMethod, blob, contents};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
@@ -17,7 +17,7 @@ use crate::domain::conflict::Conflict;
 use crate::domain::deployments::{repo::LockedRow, repo::next_label, service as deployments, snapshots};
 use crate::domain::error::{Error, Result, Thing};
 use crate::domain::releases::size;
-use crate::infra::db::ReadTx;
+use crate::infra::db::{Db, ReadTx};
 
 /// The contents of a release: its stored blobs and their hashes.
 #[derive(Clone, Debug)]
@@ -130,12 +130,40 @@ pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, pa
     Ok(())
 }
 
-/// Lists the releases of a deployment, oldest first. Errors: 404.
-pub async fn history(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str) -> Result<Vec<Release>> {
-    let deployment = deployments::find(tx, grant.app(), deployment).await?.id;
-    let mut diffs = by_release(repo::diffs(tx, &deployment).await?);
-    let releases = repo::history(tx, &deployment).await?;
-    Ok(releases.into_iter().map(|row| Release { diffs: diffs.remove(&row.id).unwrap_or_default(), row }).collect())
+/// Releases read at once. Each may have a description of 30 KB.
+const HISTORY_PART: i64 = 100;
+
+/// The releases of a deployment, oldest first, read in parts: together they can have hundreds of megabytes.
+#[derive(Debug)]
+pub struct History {
+    deployment: DeploymentId,
+    diffs: BTreeMap<ReleaseId, Vec<DiffRow>>,
+    after: i64,
+    is_read: bool,
+}
+
+impl History {
+    /// That of a deployment. Errors: 404.
+    pub async fn open(db: &Db, grant: &AppGrant<ReadApp>, deployment: &str) -> Result<Self> {
+        let mut tx = db.read().await?;
+        let deployment = deployments::find(&mut tx, grant.app(), deployment).await?.id;
+        let diffs = by_release(repo::diffs(&mut tx, &deployment).await?);
+        Ok(Self { deployment, diffs, after: 0, is_read: false })
+    }
+
+    /// Whether everything was read.
+    pub fn is_read(&self) -> bool {
+        self.is_read
+    }
+
+    /// The next releases. One that is added meanwhile is among them; one that is deleted meanwhile is not.
+    pub async fn next(&mut self, db: &Db) -> Result<Vec<Release>> {
+        let filter = ListFilter { is_ascending: true, ..ListFilter::default() };
+        let rows = repo::list(&mut db.read().await?, &self.deployment, &filter, self.after, HISTORY_PART).await?;
+        self.is_read = i64::try_from(rows.len()).is_ok_and(|count| count < HISTORY_PART);
+        self.after = rows.last().map_or(self.after, |row| row.label);
+        Ok(rows.into_iter().map(|row| Release { diffs: self.diffs.remove(&row.id).unwrap_or_default(), row }).collect())
+    }
 }
 
 fn by_release(diffs: Vec<DiffRow>) -> BTreeMap<ReleaseId, Vec<DiffRow>> {

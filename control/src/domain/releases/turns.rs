@@ -1,4 +1,4 @@
-//! Turns to read and compare packages: each can take megabytes, and a while of a core. So this process does only two at once, of two accounts.
+//! Turns for work that can take megabytes, and a while of a core, such as to compare packages. So this process does only two at once, of two accounts.
 //! Start reading at [`Turns::take`].
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::domain::error::{Error, Result};
 
-/// How many packages are read and compared at once.
+/// How many have a turn at once.
 const MAX_TURNS: usize = 2;
 
 /// The turns of a process.

@@ -69,6 +69,11 @@ pub async fn list_releases(
     RawQuery(query): RawQuery,
 ) -> Result<Json<ReleasesAnswer>> {
     let page = read(query.as_deref().unwrap_or_default())?;
+    // Before the transaction, so that searches do not occupy the connections of others.
+    let _turn = match page.search {
+        Some(_) => Some(app.front.search_turns.take(grant.account()).await?),
+        None => None,
+    };
     let (rows, next) = listing::list(&mut app.db.read().await?, &grant, &deployment, &page).await?;
     let next_cursor = next.map(|after| cursor(after, page.filter.is_ascending));
     Ok(Json(ReleasesAnswer { releases: rows.into_iter().map(present).collect::<Result<_>>()?, next_cursor }))

@@ -19,7 +19,7 @@ use crate::domain::releases::repo::ReleaseRow;
 use crate::domain::releases::service;
 use crate::http::AppState;
 use crate::http::extract::{DeploymentPath, Json, LabelPath, encode_segment, package_info};
-use crate::http::present;
+use crate::http::{history, present};
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -83,11 +83,8 @@ pub async fn get_history(
     State(app): State<AppState>,
     grant: AppGrant<ReadApp>,
     DeploymentPath(deployment): DeploymentPath,
-) -> Result<Json<HistoryAnswer>> {
-    let releases = service::history(&mut app.db.read().await?, &grant, &deployment).await?;
-    let urls = app.download_urls();
-    let history = releases.into_iter().map(|release| present::release(grant.app(), release, &urls)).collect::<Result<_>>()?;
-    Ok(Json(HistoryAnswer { history }))
+) -> Result<Response> {
+    history::response(&app, &grant, &deployment, present::release).await
 }
 
 /// Update a release.

@@ -14,6 +14,7 @@ use crate::domain::access::grant::PERMISSIONS;
 use crate::domain::conflict::Conflict;
 use crate::domain::error::{Error, Refusal, Thing};
 use crate::http::AppState;
+use crate::http::extract::upload::NO_FILE;
 use crate::http::layer::problem::{OwnBody, ProblemText, ResponseError};
 
 /// The largest bundle that the refused upload could have had, in bytes.
@@ -78,7 +79,11 @@ impl Question {
             }
             Error::NotFound(thing) => self.missing(thing),
             Error::Refused(refusal) => self.forbidden(refusal),
-            Error::Invalid(errors) if errors.is_about("package") => "A deployment package must include a file.".to_owned(),
+            Error::Invalid(errors) if errors.iter().any(|error| error.error.to_string() == NO_FILE) => {
+                "A deployment package must include a file.".to_owned()
+            }
+            // What is wrong with the file, which the reference does not check.
+            Error::Invalid(errors) if errors.is_about("package") => error.to_string(),
             Error::Invalid(errors) => listed(errors),
             Error::TooLarge(errors) => match limit {
                 Some(SizeLimit(bytes)) if errors.is_about("package") => {

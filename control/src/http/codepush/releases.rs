@@ -9,7 +9,7 @@ use shared::FieldErrors;
 use shared::keys::{Label, Name};
 
 use super::problem::SizeLimit;
-use super::shape::{History, OnePackage, Package, PackageChange};
+use super::shape::{OnePackage, Package, PackageChange};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::error::{Error, Result};
@@ -23,7 +23,7 @@ use crate::http::AppState;
 use crate::http::extract::path::DestinationPath;
 use crate::http::extract::upload::receive;
 use crate::http::extract::{DeploymentPath, Json, LabelPath, MaybeIdempotent, encode_segment, package_info};
-use crate::http::present;
+use crate::http::{history, present};
 
 /// Responds with a new release. A repeated answer is the first one, with URLs that are signed again.
 fn created(
@@ -142,9 +142,6 @@ pub(super) async fn history(
     State(app): State<AppState>,
     grant: AppGrant<ReadApp>,
     DeploymentPath(deployment): DeploymentPath,
-) -> Result<Json<History>> {
-    let releases = service::history(&mut app.db.read().await?, &grant, &deployment).await?;
-    let urls = app.download_urls();
-    let shown = |release| present::release(grant.app(), release, &urls).map(Package::from);
-    Ok(Json(History { history: releases.into_iter().map(shown).collect::<Result<_>>()? }))
+) -> Result<Response> {
+    history::response(&app, &grant, &deployment, |app, release, urls| present::release(app, release, urls).map(Package::from)).await
 }

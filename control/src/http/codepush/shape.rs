@@ -188,8 +188,6 @@ answers! {
     OneDeployment { deployment: Deployment },
     /// One release.
     OnePackage { package: Package },
-    /// Releases, oldest first.
-    History { history: Vec<Package> },
     /// Access keys, oldest first.
     AccessKeys { access_keys: Vec<AccessKey> },
     /// One access key.

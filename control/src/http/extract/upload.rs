@@ -63,13 +63,16 @@ pub(crate) async fn receive(
     }
 }
 
+/// The error of an upload without a file.
+pub const NO_FILE: &str = "a file part is required";
+
 fn no_info() -> FieldErrors {
     FieldErrors::of("packageInfo", "a part with JSON text is required")
 }
 
 /// The errors of both parts: a missing file, and those of `packageInfo`.
 fn missing(has_no_file: bool, info: Option<FieldErrors>) -> FieldErrors {
-    let mut errors = if has_no_file { FieldErrors::of("package", "a file part is required") } else { FieldErrors::default() };
+    let mut errors = if has_no_file { FieldErrors::of("package", NO_FILE) } else { FieldErrors::default() };
     errors.extend(info.unwrap_or_default());
     errors
 }

@@ -260,6 +260,11 @@ async fn refusals_are_plain_text_in_the_words_of_codepush() {
     );
     let no_file = ada.request(Method::POST, "/apps/demo/deployments/Staging/release").multipart(Form::new().text("packageInfo", "{}"));
     assert_eq!(told(&ada.send(no_file).await, 400), "A deployment package must include a file.");
+    // What is wrong with an archive is said, with the entry.
+    let bad = Part::bytes(Bundle::of(&[("../main.jsbundle", b"x")]).0).file_name("bundle.zip");
+    let form = Form::new().part("package", bad).text("packageInfo", json!({ "appVersion": "1.0.0" }).to_string());
+    let refused = told(&ada.send(ada.request(Method::POST, "/apps/demo/deployments/Staging/release").multipart(form)).await, 400);
+    assert!(refused.contains("../main.jsbundle"), "{refused}");
     let invalid = upload(&ada, "Staging", "content", json!({ "appVersion": "one", "rollout": 0 })).await;
     let fields = told(&invalid, 400);
     let fields: Value = serde_json::from_str(&fields).unwrap();

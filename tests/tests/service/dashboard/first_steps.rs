@@ -143,3 +143,20 @@ async fn a_check_that_this_server_answers_shows_that_the_app_started() {
     assert!(!page.contains("First steps"), "{page}");
     bob.open(&steps.replace("demo", "ada@example.com:demo")).await.is_at("/dashboard/apps/ada%40example.com%3Ademo/deployments/Production");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_stranger_reports_is_no_message_and_no_advice() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    let (key, _) = ada.create_app("demo").await;
+    // The key is in the app: anyone can report anything with it.
+    for (client, version) in
+        [("a", "1.2.3"), ("b", "1.2.3"), ("c", "0.0.1"), ("d", "!! Call +1 555 0100"), ("e", "1.0.0-CALL.1.555.0100.TO.KEEP.YOUR.APP")]
+    {
+        report(&app, &key, "deploy", json!({ "client_unique_id": client, "app_version": version })).await;
+    }
+    let mut reader = app.signed_in_reader("ada").await;
+    let page = reader.open(PRODUCTION).await.shows("The app started: version 1.2.3").shows("--target-version '^1.2.3'").html();
+    assert!(!page.contains("555") && !page.contains("^0.0.1"), "{page}");
+}

@@ -226,3 +226,27 @@ async fn counts_and_long_texts_are_shown_for_people() {
     let page = reader.open(&upload).await.shows("5 active devices.").shows("report <bdi>1.0.0</bdi> (3).");
     page.shows("2 devices run a release: their app version is not counted.");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_target_version_is_forgotten_however_many_there_are() {
+    let app = TestApp::spawn().await;
+    let others =
+        (0..41).map(|minor| json!({ "appVersion": (0..9).map(|patch| format!("2.{minor}.{patch}")).collect::<Vec<_>>().join("||") }));
+    let releases: Vec<_> =
+        [json!({ "appVersion": "1.0.7" })].into_iter().chain(others).chain([json!({ "appVersion": "^1.0.0" })]).collect();
+    let (ada, mut reader, _) = with_releases(&app, &releases).await;
+    let edit = format!("{PRODUCTION}/releases/v43/edit?isDisabled=on");
+    reader
+        .open(&edit)
+        .await
+        .shows("If you disable v43, devices with app version ^1.0.0 get v1 or no update, depending on their app version");
+    reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("v1 was replaced by v43: no device with app version 1.0.7 gets it now.");
+    let page = reader.open(PRODUCTION).await.html();
+    assert_eq!((page.matches("Live</span>").count(), page.matches("<meter").count()), (25, 25), "all of the first page: {page}");
+    ada.upload("demo", "Production", b"all", json!({ "appVersion": "*" })).await.assert(201);
+    let page = reader.open(PRODUCTION).await.html();
+    assert_eq!((page.matches("Live</span>").count(), page.matches("Replaced</span>").count()), (1, 24), "{page}");
+    // A pre-release as a bound.
+    ada.upload("demo", "Production", b"beta", json!({ "appVersion": ">1.2.3-beta.1 <1.2.4" })).await.assert(201);
+    reader.open(PRODUCTION).await.shows("v45 goes to all devices with app version");
+}

@@ -1,4 +1,5 @@
-//! Who gets a release, and what devices get instead, as sentences. [`crate::domain::releases::outlook`] decides with the code of update checks.
+//! Who gets a release, and what devices get instead, as sentences. [`crate::domain::releases::outlook`] knows what update checks
+//! answer.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +14,24 @@ fn versions(target: &str) -> String {
     if target == "*" { "any app version".to_owned() } else { format!("app version {target}") }
 }
 
+/// The most releases that a sentence names.
+const MOST_NAMES: usize = 4;
+
+/// Releases, newest first, as alternatives. A long list ends with how many others there are.
+fn labels(releases: &BTreeSet<Option<Label>>) -> Vec<String> {
+    let mut names: Vec<String> = releases.iter().rev().flatten().map(Label::to_string).collect();
+    if names.len() > MOST_NAMES {
+        let others = names.len() - (MOST_NAMES - 1);
+        names.truncate(MOST_NAMES - 1);
+        names.push(format!("one of {others} others"));
+    }
+    names
+}
+
 /// Releases, and no update, as alternatives.
 fn named(releases: &BTreeSet<Option<Label>>) -> String {
-    // The newest first, and no update last.
-    let mut names: Vec<String> =
-        releases.iter().rev().map(|one| one.map_or_else(|| "no update".to_owned(), |label| label.to_string())).collect();
+    let mut names = labels(releases);
+    names.extend(releases.contains(&None).then(|| "no update".to_owned()));
     match (names.pop(), names.as_slice()) {
         (None, _) => "no update".to_owned(),
         (Some(only), []) => only,
@@ -47,6 +61,9 @@ pub(super) fn audience(release: &Summary, outlook: &Outlook) -> Result<String> {
     }
     if !gets.has(own) {
         let by: BTreeSet<_> = gets.inside.union(&gets.outside).copied().collect();
+        if by.iter().all(Option::is_none) {
+            return Ok(format!("{label} is for {versions}, which no device can have."));
+        }
         return Ok(format!("{label} was replaced by {}: no device with {versions} gets it now.", newer(&by)));
     }
     if *rollout < 100 {
@@ -59,7 +76,7 @@ pub(super) fn audience(release: &Summary, outlook: &Outlook) -> Result<String> {
 
 /// Releases that replace another one.
 fn newer(releases: &BTreeSet<Option<Label>>) -> String {
-    releases.iter().rev().flatten().map(Label::to_string).collect::<Vec<_>>().join(" or ")
+    labels(releases).join(" or ")
 }
 
 /// What devices get once this release is disabled. Those that run it follow, unless there is nothing else for them.
@@ -71,4 +88,18 @@ pub(super) fn if_disabled(release: &Summary, outlook: &Outlook) -> Result<String
         return Ok(format!("If you disable {label}, devices with {versions} get no update. Those that run it keep it."));
     }
     Ok(format!("If you disable {label}, devices with {versions} get {}, also those that run {label} now.", given(&gets)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_list_of_releases_is_cut() {
+        let releases = |numbers: std::ops::RangeInclusive<u32>| numbers.map(Label::new).collect::<BTreeSet<_>>();
+        assert_eq!(newer(&releases(1..=4)), "v4 or v3 or v2 or v1");
+        assert_eq!(newer(&releases(1..=43)), "v43 or v42 or v41 or one of 40 others");
+        let some = releases(1..=5).into_iter().chain([None]).collect();
+        assert_eq!(named(&some), "v5, v4, v3, one of 2 others or no update, depending on their app version");
+    }
 }

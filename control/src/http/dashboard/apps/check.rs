@@ -93,6 +93,12 @@ async fn known_release(
     }
 }
 
+/// The parameters of a query that the form shows: the answer must not depend on others.
+fn only_shown(query: &str) -> String {
+    let shown = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| PARAMETERS.contains(&name.as_ref()));
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(shown).finish()
+}
+
 /// The query with this package hash instead of an empty one.
 fn with_hash(query: &str, hash: &PackageHash) -> String {
     let [.., name, _] = PARAMETERS;
@@ -109,7 +115,7 @@ pub(super) async fn show(
     DeploymentPath(deployment): DeploymentPath,
     RawQuery(query): RawQuery,
 ) -> Result<Response> {
-    let mut query = query.unwrap_or_default();
+    let mut query = only_shown(&query.unwrap_or_default());
     let mut form = form(&query);
     let known = known_release(&app, &grant, &deployment, &query).await?;
     if let Some(Ok(hash)) = &known {

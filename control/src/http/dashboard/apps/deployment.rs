@@ -142,6 +142,11 @@ pub(super) async fn show(
         filter: ListFilter::default(),
         search: Some(search.trim().to_lowercase()).filter(|text| !text.is_empty()),
     };
+    // Before the transaction, so that searches do not occupy the connections of others.
+    let _turn = match wanted.search {
+        Some(_) => Some(app.front.search_turns.take(grant.account()).await?),
+        None => None,
+    };
     let mut tx = app.db.read().await?;
     let (deployment, newest) = current::get(&mut tx, &grant, &name).await?;
     let (rows, next) = listing::list(&mut tx, &grant, &name, &wanted).await?;
@@ -163,8 +168,7 @@ pub(super) async fn show(
     let listed = |row: &ReleaseRow| -> Result<Listed> {
         let release = summary(row)?;
         let CounterRow { active, installed, failed, .. } = counted(&release.label).cloned().unwrap_or_default();
-        // Where it is not known, the release's page tells.
-        let is_live = !row.is_disabled && live.as_ref().is_none_or(|live| label(row.label).is_ok_and(|label| live.contains(&label)));
+        let is_live = !row.is_disabled && label(row.label).is_ok_and(|label| live.contains(&label));
         let failure_rate = view::share(failed, installed.saturating_add(failed));
         Ok(Listed { release, is_live, active: view::grouped(active), failure_rate })
     };

@@ -1,6 +1,8 @@
 //! The steps to a deployment's first update, as they happen: the app starts, a release is published, a device downloads it, a device runs it. The part of
 //! the deployment's page that asks for them every few seconds, and says what commonly goes wrong.
 
+use std::cmp::Reverse;
+
 use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderName, HeaderValue};
@@ -47,6 +49,9 @@ struct Hindrance {
 }
 
 /// The steps.
+/// The longest version that is shown. A longer one may be a message.
+const LONGEST_VERSION: usize = 30;
+
 #[derive(Template)]
 #[template(path = "dashboard/first_steps.html")]
 pub(super) struct FirstSteps {
@@ -79,7 +84,12 @@ impl FirstSteps {
         let sum = |of: fn(&CounterRow) -> i64| rows.iter().map(of).sum::<i64>();
         let (downloaded, installed) = (sum(|row| row.downloaded), sum(|row| row.installed));
         // Any report shows a start. Where this server answers checks itself, the first check shows one as well.
-        let versions: Vec<&str> = rows.iter().filter(|row| row.active > 0 && !is_label(&row.place)).map(|row| row.place.as_str()).collect();
+        // Anyone with the key, which is in the app, can report any text: only what looks like a version is shown.
+        let is_version = |place: &str| place.len() <= LONGEST_VERSION && AppVersion::parse(place).is_ok();
+        let mut used: Vec<&CounterRow> = rows.iter().filter(|row| row.active > 0 && is_version(&row.place)).collect();
+        // The most common one first, so that a single report does not change what is suggested.
+        used.sort_by_key(|row| Reverse(row.active));
+        let versions: Vec<&str> = used.iter().map(|row| row.place.as_str()).collect();
         let has_started = !rows.is_empty() || first_checks::is_noted(tx, &key).await?;
         if !has_started {
             app.front.awaited_checks.wait_for(grant.account(), &key, app.now());
@@ -118,10 +128,6 @@ impl FirstSteps {
             current,
         }))
     }
-}
-
-fn is_label(place: &str) -> bool {
-    Label::try_from(place).is_ok()
 }
 
 /// The range that includes the version that started, or an example.

@@ -45,3 +45,29 @@ async fn the_history_lists_every_release_oldest_first_as_returned() {
     }
     assert_eq!(ada.get("/v1/apps/demo/deployments/Production/history").await.assert(200), json!({ "history": [] }));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_history_is_sent_in_parts_and_complete() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    for content in ["one", "two"] {
+        ada.upload("demo", "Staging", content.as_bytes(), json!({ "appVersion": "1.0.0" })).await.assert(201);
+    }
+    let expected: Vec<_> = (1..=230).map(|number| format!("v{number}")).collect();
+    for number in 0..230 {
+        let label = if number % 2 == 0 { "v1" } else { "v2" };
+        ada.post("/v1/apps/demo/deployments/Staging/promotions", json!({ "destination": "Production", "label": label })).await.assert(201);
+        // Also where a part ends exactly with the history.
+        if [99, 199, 229].contains(&number) {
+            for path in ["/v1/apps/demo/deployments/Production/history", "/apps/demo/deployments/Production/history"] {
+                let answer = ada.get(path).await;
+                assert_eq!(answer.header("content-type"), "application/json");
+                let history = answer.assert(200)["history"].take();
+                let labels: Vec<_> =
+                    history.as_array().unwrap().iter().map(|release| release["label"].as_str().unwrap().to_owned()).collect();
+                assert_eq!(labels, expected[..=number], "{path}");
+            }
+        }
+    }
+}
