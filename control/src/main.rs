@@ -11,13 +11,14 @@ use control::domain::access::operator::Operator;
 use control::domain::audit::{self, KnownHead};
 use control::domain::encryption::{check, rotation};
 use control::domain::error::{Result, chain};
+use control::domain::imports::compared::FullName;
 use control::domain::operator;
 use control::domain::operator::accounts::{LimitsPatch, Operation};
 use control::domain::operator::deployment_keys::KeyOperation;
 use control::infra::clock::{Clock, Entropy};
 use control::infra::crypto::keys::EncryptionKeys;
 use control::infra::db::Db;
-use control::jobs::import;
+use control::jobs::import::{self, compare};
 use control::jobs::replay::{Credentials, Location, Replay};
 use control::server::{self as serve, telemetry};
 use shared::keys::DeploymentKey;
@@ -68,6 +69,8 @@ enum ImportAction {
     /// Import apps, deployments with their keys, releases and collaborators from a CodePush server. Reads the other server only. You can rerun an
     /// interrupted import, and repeat a finished one to take over what was released there since
     Codepush(ImportArguments),
+    /// Compare the update checks of the old server and this one. Asks both the same checks and lists every difference with its reason. Writes nothing
+    Compare(CompareArguments),
 }
 
 #[derive(Debug, Args)]
@@ -93,6 +96,35 @@ struct ImportArguments {
     /// Import the rest if an upload here would refuse some of the releases
     #[arg(long)]
     leave_out_refused: bool,
+}
+
+#[derive(Debug, Args)]
+struct CompareArguments {
+    /// The address of the old server, as apps have it
+    #[arg(long, value_name = "URL")]
+    from: String,
+    /// The address of the new server; by default, the base URL of this service
+    #[arg(long, value_name = "URL")]
+    to: Option<String>,
+    /// A deployment to compare, by its name here; both servers know it by its key. Can be given several times
+    #[arg(long = "deployment", value_name = "OWNER:APP/DEPLOYMENT", required = true)]
+    deployments: Vec<String>,
+    /// The most checks to ask
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    checks: usize,
+    /// Take the checks from this access log of the old server, in common or combined format or with one path and query per line. Without it, they
+    /// are generated from the histories here
+    #[arg(long, value_name = "FILE")]
+    log: Option<std::path::PathBuf>,
+    /// The most requests to each server: 20/s or 300/min
+    #[arg(long, value_name = "RATE", default_value = "20/s")]
+    rate: compare::Rate,
+    /// A file with an access key of an account on the old server. Its histories are then read, so that reasons are exact
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<std::path::PathBuf>,
+    /// The seed of generated checks: the same seed gives the same checks
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
 }
 
 #[derive(Debug, Subcommand)]
@@ -320,6 +352,7 @@ async fn run(action: Action, given: &RawSettings) -> Result<(), Failure> {
         Action::Keys(KeysAction::Rotate) => rotate_keys(given).await,
         Action::Reports(ReportsAction::Replay(arguments)) => replay(&DatabaseConfig::read(given)?, &arguments).await,
         Action::Import(ImportAction::Codepush(arguments)) => import_codepush(given, &arguments).await,
+        Action::Import(ImportAction::Compare(arguments)) => import_compare(given, &arguments).await,
     }
 }
 
@@ -419,8 +452,7 @@ async fn replay(config: &DatabaseConfig, arguments: &ReplayArguments) -> Result<
 }
 
 async fn import_codepush(given: &RawSettings, arguments: &ImportArguments) -> Result<(), Failure> {
-    let key = std::fs::read_to_string(&arguments.key_file)
-        .map_err(|error| format!("--key-file: {} cannot be read: {error}", arguments.key_file.display()))?;
+    let key = read_key(&arguments.key_file)?;
     let wanted = import::Wanted {
         from: arguments.from.clone(),
         key,
@@ -440,6 +472,40 @@ async fn import_codepush(given: &RawSettings, arguments: &ImportArguments) -> Re
     let report = report?;
     write!(std::io::stdout(), "{report}")?;
     if report.is_possible() { Ok(()) } else { Err("nothing was imported; what stands against it is listed above".into()) }
+}
+
+async fn import_compare(given: &RawSettings, arguments: &CompareArguments) -> Result<(), Failure> {
+    let wrong =
+        "--deployment must be OWNER:APP/DEPLOYMENT: the owner's email address, a colon, the app's name, a slash and the deployment's name";
+    let mut deployments = Vec::new();
+    for name in &arguments.deployments {
+        let (owner, rest) = name.split_once(':').ok_or(wrong)?;
+        let (app, deployment) = rest.split_once('/').ok_or(wrong)?;
+        deployments.push(FullName { owner: operator::email(owner)?, app: app.to_owned(), deployment: deployment.to_owned() });
+    }
+    let key = arguments.key_file.as_deref().map(read_key).transpose()?;
+    // Opened first: without a database, reading the settings would generate new secrets.
+    let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
+    let to = match &arguments.to {
+        Some(to) => to.clone(),
+        None => Config::read(given)?.settings.base_url,
+    };
+    let (from, checks, log) = (arguments.from.clone(), arguments.checks, arguments.log.clone());
+    let wanted = compare::Wanted { from, to, deployments, checks, log, rate: arguments.rate, key, seed: arguments.seed };
+    serve::install_crypto();
+    let report = compare::run(&db, wanted, &mut |text| eprintln!("{}", text.escape_debug())).await;
+    db.close().await;
+    let report = report?;
+    write!(std::io::stdout(), "{report}")?;
+    match report.objection() {
+        Some(text) => Err(text.into()),
+        None => Ok(()),
+    }
+}
+
+/// Reads an access key of another server.
+fn read_key(path: &std::path::Path) -> Result<String, Failure> {
+    Ok(std::fs::read_to_string(path).map_err(|error| format!("--key-file: {} cannot be read: {error}", path.display()))?)
 }
 
 /// Reads the first line of standard input, without the line ending.

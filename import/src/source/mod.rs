@@ -46,26 +46,13 @@ impl std::fmt::Debug for Source {
 impl Source {
     /// The server at an http or https address, with an access key. The process must have installed a TLS provider.
     pub fn new(address: &str, key: &str) -> Result<Self, Fault> {
-        let mut base = Url::parse(address.trim()).map_err(|error| Fault::Address(error.to_string()))?;
-        if !matches!(base.scheme(), "http" | "https") {
-            return Err(Fault::Address("it must begin with https:// or http://".to_owned()));
-        }
-        if !base.username().is_empty() || base.password().is_some() {
-            return Err(Fault::Address("it must not contain a user name or a password".to_owned()));
-        }
-        base.set_query(None);
-        base.set_fragment(None);
+        let base = base(address)?;
         let key = key.trim();
         if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(Fault::KeyShape);
         }
-        let client = |redirects| {
-            let builder =
-                reqwest::Client::builder().user_agent(AGENT).redirect(redirects).connect_timeout(CONNECTING).read_timeout(SILENCE);
-            builder.build().map_err(|error| Fault::Unreachable(cause(error)))
-        };
         // A redirect could lead the key elsewhere. Packages are fetched without it.
-        let (api, packages) = (client(Policy::none())?, client(Policy::limited(10))?);
+        let (api, packages) = (client(Policy::none(), SILENCE)?, client(Policy::limited(10), SILENCE)?);
         Ok(Self { api, packages, base, key: key.to_owned() })
     }
 
@@ -91,7 +78,7 @@ impl Source {
             let answer = request.send().await.map_err(|error| Fault::Unreachable(cause(error)))?;
             let status = answer.status();
             let wait = retry::wanted_wait(answer.headers());
-            let body = collect(answer).await?;
+            let body = collect(answer, LARGEST_JSON).await?;
             match status {
                 StatusCode::OK => match serde_json::from_slice(&body) {
                     Ok(Value::Object(object)) => Ok(object),
@@ -138,8 +125,28 @@ impl Source {
     }
 }
 
-/// What failed, without the address: those of packages have signatures in them.
-fn cause(error: reqwest::Error) -> String {
+/// The address of a server: http or https, without a user name, query or fragment.
+pub(crate) fn base(address: &str) -> Result<Url, Fault> {
+    let mut base = Url::parse(address.trim()).map_err(|error| Fault::Address(error.to_string()))?;
+    if !matches!(base.scheme(), "http" | "https") {
+        return Err(Fault::Address("it must begin with https:// or http://".to_owned()));
+    }
+    if !base.username().is_empty() || base.password().is_some() {
+        return Err(Fault::Address("it must not contain a user name or a password".to_owned()));
+    }
+    base.set_query(None);
+    base.set_fragment(None);
+    Ok(base)
+}
+
+/// A client that gives up on a server that sends nothing for so long.
+pub(crate) fn client(redirects: Policy, silence: Duration) -> Result<reqwest::Client, Fault> {
+    let builder = reqwest::Client::builder().user_agent(AGENT).redirect(redirects).connect_timeout(CONNECTING).read_timeout(silence);
+    builder.build().map_err(|error| Fault::Unreachable(cause(error)))
+}
+
+/// What failed, without the address: those of packages have signatures in them, those of checks have keys and client IDs.
+pub(crate) fn cause(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
     let mut source = std::error::Error::source(&error);
@@ -150,13 +157,14 @@ fn cause(error: reqwest::Error) -> String {
     text
 }
 
-async fn collect(answer: reqwest::Response) -> Result<Vec<u8>, Fault> {
+/// The body of an answer, of at most so many bytes.
+pub(crate) async fn collect(answer: reqwest::Response, limit: usize) -> Result<Vec<u8>, Fault> {
     let mut body = Vec::new();
     let mut chunks = answer.bytes_stream();
     while let Some(chunk) = chunks.next().await {
         body.extend_from_slice(&chunk.map_err(|error| Fault::Unreachable(cause(error)))?);
-        if body.len() > LARGEST_JSON {
-            return Err(Fault::Unreachable(format!("it sent more than {LARGEST_JSON} bytes")));
+        if body.len() > limit {
+            return Err(Fault::Unreachable(format!("it sent more than {limit} bytes")));
         }
     }
     Ok(body)

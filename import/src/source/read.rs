@@ -128,6 +128,25 @@ impl Source {
         Ok(listed.iter().map(Entry::of).collect())
     }
 
+    /// The histories of the deployments with these keys, oldest release first, as far as the account sees them.
+    pub async fn histories_of(&self, keys: &[&str]) -> Result<BTreeMap<String, Vec<Entry>>, Fault> {
+        let mut found = BTreeMap::new();
+        for app in list(self.get(&["apps"]).await?, "apps", "/apps")?.iter().filter_map(|object| text(object, "name")) {
+            let listed = list(self.get(&["apps", &app, "deployments"]).await?, "deployments", "the list of deployments")?;
+            for object in listed {
+                let (Some(name), Some(key)) = (text(&object, "name"), text(&object, "key")) else { continue };
+                if keys.contains(&key.as_str()) {
+                    let history = self.history(&app, &name).await?;
+                    found.insert(key, history);
+                }
+            }
+            if found.len() == keys.len() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
     /// The counts of a deployment. Servers without metrics have none.
     async fn counts(&self, app: &str, deployment: &str) -> Result<BTreeMap<String, Counts>, Fault> {
         let answer = match self.get(&["apps", app, "deployments", deployment, "metrics"]).await {

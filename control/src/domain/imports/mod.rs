@@ -6,6 +6,7 @@
 //! Start reading at [`Import`].
 
 mod apps;
+pub mod compared;
 mod level;
 mod releases;
 pub mod repo;

@@ -4,6 +4,7 @@
 //! compares the plan with the rules and with what is here already. Then it writes, app by app. Killed at any point and started again, it continues: the
 //! folder has the packages, and each write finds what an earlier run has written. Start reading at [`Run::run`].
 
+pub mod compare;
 mod packages;
 pub mod report;
 

@@ -1,5 +1,6 @@
-//! `updraft-control import codepush`: apps from another server, through the real program, beside a running control plane.
+//! `updraft-control import`: apps from another server, and the comparison with it, through the real program, beside a running control plane.
 
+mod compare;
 mod killed;
 mod reference;
 mod refused;

@@ -7,7 +7,7 @@ use tests::{Bundle, Client, TestApp};
 use super::{apps, deployments, history, import, imported, target};
 
 /// An app with releases of every kind.
-async fn fill(source: &TestApp, client: &Client) {
+pub(super) async fn fill(source: &TestApp, client: &Client) {
     client.create_app("Weather").await;
     client.post("/v1/apps/Weather/deployments", json!({ "name": "Beta", "key": "key-of-beta_0123456789" })).await.assert(201);
     let upload = async |deployment: &str, bytes: &[u8], info: Value| client.upload("Weather", deployment, bytes, info).await.assert(201);

@@ -1,0 +1,430 @@
+//! Finds out why two answers differ: looks for the known fault, or the one difference between the histories, with which the old server's answer is
+//! exactly the one that it gave. Anything else stays unexplained.
+
+use shared::hash::PackageHash;
+use shared::keys::Label;
+
+use super::Deployment;
+use super::answer::{Answer, Info};
+use super::check::{Check, Request};
+use super::model::{Added, Change, Edit, KnownFault, Model};
+use super::reason::{Cause, Failure, Property, Side};
+use crate::source::Entry;
+
+/// The most differing releases to look at for one answer, newest first.
+const MOST_EDITS: usize = 24;
+
+/// What is known about a deployment.
+#[derive(Debug)]
+pub(super) struct Explainer {
+    /// The histories here: before the checks, and after them if it has changed.
+    here: Vec<Model>,
+    /// The old server's.
+    there: Option<Model>,
+    /// The newest label that was imported.
+    imported: Option<u32>,
+}
+
+impl Explainer {
+    pub(super) fn new(deployment: &Deployment, there: Option<&[Entry]>, after: &Deployment) -> Self {
+        let mut here = vec![Model::new(deployment.releases.clone())];
+        if after.releases != deployment.releases {
+            here.push(Model::new(after.releases.clone()));
+        }
+        let there = there.map(|entries| Model::of_entries(entries, &after.releases));
+        Self { here, there, imported: after.imported }
+    }
+
+    /// Why these answers differ; empty if they do not.
+    pub(super) fn explain(&mut self, check: &Check, old: &Answer, new: &Answer) -> Vec<Cause> {
+        let request = check.request();
+        match (old, new) {
+            (Answer::Info(old), Answer::Info(new)) if is_equal(old, new) => Vec::new(),
+            (Answer::Info(old), Answer::Info(new)) => match request {
+                Some(request) => self.of_infos(&request, old, new),
+                None => vec![Cause::Unexplained(old.differing(new))],
+            },
+            (Answer::Status(400), Answer::Status(400)) => Vec::new(),
+            (Answer::Info(_), Answer::Status(400)) if check.repeats_a_parameter() => vec![Cause::Repeated],
+            (Answer::Status(500), Answer::Info(_)) if self.reference_fails(request.as_ref()) => vec![Cause::NoRange],
+            (old, new) => {
+                let of = |side, answer| failure(answer).map(|failure| Cause::Failed(side, failure));
+                of(Side::Old, old).into_iter().chain(of(Side::New, new)).collect()
+            }
+        }
+    }
+
+    fn reference_fails(&mut self, request: Option<&Request>) -> bool {
+        self.there.as_mut().zip(request).is_some_and(|(there, request)| there.fails_at(request))
+    }
+
+    fn of_infos(&mut self, request: &Request, old: &Info, new: &Info) -> Vec<Cause> {
+        for info in [old, new] {
+            if info.is_available && !info.has_address {
+                return vec![Cause::Unexplained(vec!["an update without a download address"])];
+            }
+        }
+        let differing = old.differing(new);
+        let here = self.here.iter_mut().find_map(|model| {
+            let is_its = model.answer(None, request, &[]).is_some_and(|info| info.says_the_same(new));
+            is_its.then_some(model)
+        });
+        let Some(here) = here else {
+            let members = if differing.is_empty() { vec!["package size"] } else { differing };
+            return vec![Cause::NotItsReleases(members)];
+        };
+        if differing.is_empty() {
+            return sizes(here, request, old, new);
+        }
+        let faults = subsets(&KnownFault::possible(request));
+        let found = if let Some(there) = &mut self.there {
+            faults.iter().find_map(|faults| between(here, there, self.imported, request, faults, old))
+        } else {
+            let known = faults.iter().find(|faults| is_answer(here, None, request, faults, old));
+            let known = known.map(|faults| faults.iter().copied().map(Cause::Known).collect());
+            known.or_else(|| faults.iter().find_map(|faults| supposed(here, self.imported, request, faults, old, new)))
+        };
+        found.unwrap_or(vec![Cause::Unexplained(differing)])
+    }
+}
+
+/// Whether answers with sizes and addresses are equal for devices: diffs may have different sizes.
+fn is_equal(old: &Info, new: &Info) -> bool {
+    let are_there = |info: &Info| !info.is_available || info.has_address;
+    old.says_the_same(new) && are_there(old) && are_there(new) && (old.size == new.size || !old.is_available)
+}
+
+/// Both answers name the same release, with different sizes.
+fn sizes(here: &Model, request: &Request, old: &Info, new: &Info) -> Vec<Cause> {
+    let full = Label::try_from(new.label.as_str()).ok().and_then(|label| here.release(label)).map(|release| release.size);
+    // Only a device that has a package can use a diff, and a diff is smaller.
+    match full.filter(|_| request.hash().is_some()) {
+        Some(full) if new.size == full && old.size < full => vec![Cause::Diff(Side::Old)],
+        Some(full) if old.size == full && new.size < full => vec![Cause::Diff(Side::New)],
+        Some(full) if old.size < full && new.size < full => Vec::new(),
+        _ => vec![Cause::Unexplained(vec!["package size"])],
+    }
+}
+
+fn failure(answer: &Answer) -> Option<Failure> {
+    match answer {
+        Answer::Info(_) => None,
+        Answer::Status(429) => Some(Failure::RateLimit),
+        Answer::Status(status) => Some(Failure::Status(*status)),
+        Answer::Unreadable => Some(Failure::Unreadable),
+        Answer::Nothing(text) => Some(Failure::Nothing(text.clone())),
+    }
+}
+
+fn is_answer(model: &mut Model, edit: Option<&Edit>, request: &Request, faults: &[KnownFault], given: &Info) -> bool {
+    model.answer(edit, request, faults).is_some_and(|info| info.says_the_same(given))
+}
+
+/// All sets of these faults, smallest first.
+fn subsets(faults: &[KnownFault]) -> Vec<Vec<KnownFault>> {
+    let mut sets = vec![Vec::new()];
+    for fault in faults {
+        let with: Vec<_> = sets.iter().map(|set: &Vec<_>| set.iter().copied().chain([*fault]).collect()).collect();
+        sets.extend(with);
+    }
+    sets.sort_by_key(Vec::len);
+    sets
+}
+
+/// The answer follows from the old server's history: which of its differences from the history here decides?
+fn between(
+    here: &mut Model,
+    there: &mut Model,
+    imported: Option<u32>,
+    request: &Request,
+    faults: &[KnownFault],
+    old: &Info,
+) -> Option<Vec<Cause>> {
+    let known = || faults.iter().copied().map(Cause::Known);
+    if !is_answer(there, None, request, faults, old) {
+        // Released there since its history was read?
+        let newer = added(here, request, old).filter(|edit| edit.label.number() > there.newest())?;
+        return is_answer(here, Some(&newer), request, faults, old)
+            .then(|| known().chain([Cause::Newer(Side::Old, newer.label)]).collect());
+    }
+    if is_answer(here, None, request, faults, old) {
+        return Some(known().collect());
+    }
+    let newest = there.newest();
+    let mut edits = edits(here, there);
+    edits.truncate(MOST_EDITS);
+    let cause = |edit: &Edit| match &edit.change {
+        Change::Missing if edit.label.number() > imported.unwrap_or(newest) => Cause::Newer(Side::New, edit.label),
+        Change::Missing => Cause::Missing(Side::Old, edit.label),
+        Change::Added(_) if edit.label.number() > here.newest() => Cause::Newer(Side::Old, edit.label),
+        Change::Added(_) => Cause::Missing(Side::New, edit.label),
+        change => Cause::Differs(property(change), edit.label, true),
+    };
+    let causes: Vec<Cause> = edits.iter().map(cause).collect();
+    for (edit, cause) in edits.iter().zip(causes) {
+        if is_answer(here, Some(edit), request, faults, old) {
+            return Some(known().chain([cause]).collect());
+        }
+    }
+    // All that was released here since, and nothing else?
+    if let Some(label) = Label::new(newest).filter(|_| newest < here.newest()) {
+        let edit = Edit { label, change: Change::MissingAfter };
+        let first = here.releases.iter().rev().map(|release| release.label).find(|release| *release > label);
+        if let Some(first) = first.filter(|_| is_answer(here, Some(&edit), request, faults, old)) {
+            return Some(known().chain([Cause::Newer(Side::New, first)]).collect());
+        }
+    }
+    let mut labels: Vec<Label> = edits.into_iter().map(|edit| edit.label).collect();
+    labels.dedup();
+    labels.truncate(5);
+    (!labels.is_empty()).then(|| known().chain([Cause::Several(labels)]).collect())
+}
+
+/// What has to be changed in one history to get the other one, newest first.
+fn edits(here: &Model, there: &Model) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for theirs in &there.releases {
+        let label = theirs.label;
+        let mut edit = |change| edits.push(Edit { label, change });
+        let Some(ours) = here.release(label) else {
+            edit(Change::Added(Box::new(Added {
+                package_hash: theirs.package_hash.clone(),
+                range: theirs.range.clone(),
+                description: theirs.description.clone(),
+                is_mandatory: theirs.is_mandatory,
+                is_disabled: theirs.is_disabled,
+                rollout: theirs.rollout,
+            })));
+            continue;
+        };
+        if ours.is_disabled != theirs.is_disabled {
+            edit(Change::Disabled(theirs.is_disabled));
+        }
+        if ours.rollout.filter(|rollout| *rollout < 100) != theirs.rollout {
+            edit(Change::Rollout(theirs.rollout));
+        }
+        if ours.is_mandatory != theirs.is_mandatory {
+            edit(Change::Mandatory(theirs.is_mandatory));
+        }
+        if ours.range != theirs.range {
+            edit(Change::Range(theirs.range.clone()));
+        }
+        if ours.description.as_ref().filter(|text| !text.is_empty()) != theirs.description.as_ref() {
+            edit(Change::Description(theirs.description.clone()));
+        }
+        if ours.package_hash != theirs.package_hash {
+            edit(Change::Package(theirs.package_hash.clone()));
+        }
+    }
+    let missing = here.releases.iter().filter(|release| there.release(release.label).is_none());
+    edits.extend(missing.map(|release| Edit { label: release.label, change: Change::Missing }));
+    edits.sort_by_key(|edit| std::cmp::Reverse(edit.label));
+    edits
+}
+
+fn property(change: &Change) -> Property {
+    match change {
+        Change::Rollout(_) => Property::Rollout,
+        Change::Mandatory(_) | Change::NoneMandatory => Property::Mandatory,
+        Change::Range(_) => Property::Range,
+        Change::Description(_) => Property::Description,
+        Change::Package(_) => Property::Package,
+        Change::Disabled(_) | Change::Missing | Change::MissingAfter | Change::Added(_) => Property::Disabled,
+    }
+}
+
+/// Without the old server's history: the one change to the history here that gives exactly its answer.
+fn supposed(
+    here: &mut Model,
+    imported: Option<u32>,
+    request: &Request,
+    faults: &[KnownFault],
+    old: &Info,
+    new: &Info,
+) -> Option<Vec<Cause>> {
+    let known = || faults.iter().copied().map(Cause::Known);
+    for (edit, cause) in suppositions(here, imported, request, old, new) {
+        if is_answer(here, Some(&edit), request, faults, old) {
+            return Some(known().chain([cause]).collect());
+        }
+    }
+    None
+}
+
+fn suppositions(here: &Model, imported: Option<u32>, request: &Request, old: &Info, new: &Info) -> Vec<(Edit, Cause)> {
+    let mut found = Vec::new();
+    let label = |info: &Info| Label::try_from(info.label.as_str()).ok().filter(|_| info.is_available);
+    let differs = |change: Change, label: Label| {
+        let cause = Cause::Differs(property(&change), label, false);
+        (Edit { label, change }, cause)
+    };
+    if let Some((label, release)) = label(old).and_then(|label| Some((label, here.release(label)?))) {
+        found.push(differs(Change::Description(Some(old.description.clone()).filter(|text| !text.is_empty())), label));
+        found.extend(PackageHash::try_from(old.package_hash.as_str()).ok().map(|hash| differs(Change::Package(hash), label)));
+        found.push(differs(if old.is_mandatory { Change::Mandatory(true) } else { Change::NoneMandatory }, label));
+        if release.is_disabled {
+            found.push(differs(Change::Disabled(false), label));
+        }
+        if release.rollout.is_some() {
+            found.push(differs(Change::Rollout(None), label));
+        }
+        found.push((
+            Edit { label, change: Change::Range(request.check.app_version.version().to_string()) },
+            Cause::Differs(Property::Range, label, true),
+        ));
+    }
+    if let Some(edit) = added(here, request, old) {
+        let cause =
+            if edit.label.number() > here.newest() { Cause::Newer(Side::Old, edit.label) } else { Cause::Missing(Side::New, edit.label) };
+        found.push((edit, cause));
+    }
+    // Those that the old server may not offer: the one that is offered here, and the newest one, which decides what is said without an update.
+    let newest = here.releases.iter().find(|release| !release.is_disabled).map(|release| release.label);
+    for label in label(new).into_iter().chain(newest) {
+        let is_newer = imported.is_some_and(|imported| label.number() > imported);
+        let cause = if is_newer { Cause::Newer(Side::New, label) } else { Cause::NotOffered(label) };
+        if !old.is_available && !old.target.is_empty() && !is_newer {
+            found.push(differs(Change::Range(old.target.clone()), label));
+        }
+        found.extend([Change::Missing, Change::Disabled(true)].map(|change| (Edit { label, change }, cause.clone())));
+    }
+    if let Some(last) = imported.and_then(Label::new) {
+        let first = here.releases.iter().rev().map(|release| release.label).find(|label| *label > last);
+        found.extend(first.map(|first| (Edit { label: last, change: Change::MissingAfter }, Cause::Newer(Side::New, first))));
+    }
+    found
+}
+
+/// The release that the old server offers, if it is not here.
+fn added(here: &Model, request: &Request, old: &Info) -> Option<Edit> {
+    let label = Label::try_from(old.label.as_str()).ok().filter(|label| old.is_available && here.release(*label).is_none())?;
+    let change = Change::Added(Box::new(Added {
+        package_hash: PackageHash::try_from(old.package_hash.as_str()).ok()?,
+        range: request.check.app_version.version().to_string(),
+        description: Some(old.description.clone()).filter(|text| !text.is_empty()),
+        is_mandatory: old.is_mandatory,
+        is_disabled: false,
+        rollout: None,
+    }));
+    Some(Edit { label, change })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::NEW;
+    use super::super::model::tests::{release, request};
+    use super::*;
+    use shared::snapshot::HistoryRelease;
+
+    /// v1, v2 mandatory, v3, v4 at 50 %: all for ^1.0.0.
+    fn history() -> Vec<HistoryRelease> {
+        let mut releases: Vec<_> = [4, 3, 2, 1].map(|number| release(number, "^1.0.0")).into();
+        releases[2].is_mandatory = true;
+        releases[0].rollout = Some(50);
+        releases
+    }
+
+    fn entries(releases: &[HistoryRelease]) -> Vec<Entry> {
+        let entry = |release: &HistoryRelease| Entry {
+            label: Some(release.label.to_string()),
+            app_version: Some(release.range.clone()),
+            description: release.description.clone(),
+            is_disabled: release.is_disabled,
+            is_mandatory: release.is_mandatory,
+            rollout: release.rollout.map(u64::from),
+            package_hash: Some(release.package_hash.to_string()),
+            ..Entry::default()
+        };
+        releases.iter().rev().map(entry).collect()
+    }
+
+    const FRESH: &str = "app_version=1.0.0&client_unique_id=a";
+    const IN_ROLLOUT: &str = "app_version=1.0.0&client_unique_id=e";
+
+    /// What is told about the answers of an old server with another history, without and with that history.
+    fn told(query: &str, there: Vec<HistoryRelease>, here: Vec<HistoryRelease>, imported: Option<u32>) -> [Vec<Cause>; 2] {
+        let deployment = |releases| Deployment::new("a".to_owned(), "key-of-production".try_into().unwrap(), releases, imported);
+        let answer = |releases: &Vec<_>| Answer::Info(Model::new(releases.clone()).answer(None, &request(query), &[]).unwrap());
+        let (old, new) = (answer(&there), answer(&here));
+        let check = Check { deployment: 0, path: NEW, query: format!("deployment_key=key-of-production&{query}") };
+        let (known, here) = (entries(&there), deployment(here));
+        [None, Some(known.as_slice())].map(|known| Explainer::new(&here, known, &here).explain(&check, &old, &new))
+    }
+
+    fn changed(change: impl FnOnce(&mut Vec<HistoryRelease>)) -> Vec<HistoryRelease> {
+        let mut releases = history();
+        change(&mut releases);
+        releases
+    }
+
+    #[test]
+    fn each_difference_between_histories_has_its_reason() {
+        let label = |number| Label::new(number).unwrap();
+        let differs = |property, number, is_certain| vec![Cause::Differs(property, label(number), is_certain)];
+        let of = |query, there| told(query, there, history(), Some(4));
+        assert_eq!(of(FRESH, history()), [vec![], vec![]]);
+        let not_offered = vec![Cause::NotOffered(label(3))];
+        assert_eq!(
+            of(FRESH, changed(|releases| drop(releases.remove(1)))),
+            [not_offered.clone(), vec![Cause::Missing(Side::Old, label(3))]]
+        );
+        assert_eq!(
+            of(FRESH, changed(|releases| releases[1].is_disabled = true)),
+            [not_offered.clone(), differs(Property::Disabled, 3, true)]
+        );
+        assert_eq!(of(FRESH, changed(|releases| releases[1].range = "2.0.0".into()))[1], differs(Property::Range, 3, true));
+        let both = |property, number| [differs(property, number, property != Property::Mandatory), differs(property, number, true)];
+        assert_eq!(of(FRESH, changed(|releases| releases[0].rollout = None))[1], differs(Property::Rollout, 4, true));
+        assert_eq!(of(FRESH, changed(|releases| releases[0].rollout = None))[0], differs(Property::Rollout, 4, false));
+        let on_v2 = format!("app_version=1.0.0&client_unique_id=a&label=v2&package_hash={}", PackageHash::of(b"2"));
+        assert_eq!(of(&on_v2, changed(|releases| releases[1].is_mandatory = true)), both(Property::Mandatory, 3));
+        let text = changed(|releases| releases[1].description = Some("other".into()));
+        assert_eq!(of(FRESH, text), [differs(Property::Description, 3, false), differs(Property::Description, 3, true)]);
+        let package = changed(|releases| releases[1].package_hash = PackageHash::of(b"other"));
+        assert_eq!(of(FRESH, package), [differs(Property::Package, 3, false), differs(Property::Package, 3, true)]);
+        let newer = changed(|releases| releases.insert(0, release(5, "*")));
+        assert_eq!(of(IN_ROLLOUT, newer), [vec![Cause::Newer(Side::Old, label(5))], vec![Cause::Newer(Side::Old, label(5))]]);
+        let two = changed(|releases| releases.drain(..2).for_each(drop));
+        let released_here = vec![Cause::Newer(Side::New, label(3))];
+        assert_eq!(told(IN_ROLLOUT, two, history(), Some(2)), [released_here.clone(), released_here]);
+        let many = changed(|releases| {
+            releases[1].is_disabled = true;
+            releases[2].description = Some("other".into());
+        });
+        assert_eq!(
+            of(FRESH, many),
+            [vec![Cause::Unexplained(vec!["package hash", "label", "description"])], vec![Cause::Several(vec![label(3), label(2)])]]
+        );
+    }
+
+    #[test]
+    fn known_faults_are_recognized_by_what_the_device_sent() {
+        let here = history();
+        let deployment = Deployment::new("a".to_owned(), "key-of-production".try_into().unwrap(), here.clone(), None);
+        let explain = |query: &str, faults: &[KnownFault], change: fn(&mut Info)| {
+            let asked = request(query);
+            let mut model = Model::new(here.clone());
+            let mut old = model.answer(None, &asked, faults).unwrap();
+            change(&mut old);
+            let new = model.answer(None, &asked, &[]).unwrap();
+            let check = Check { deployment: 0, path: NEW, query: format!("deployment_key=key-of-production&{query}") };
+            Explainer::new(&deployment, None, &deployment).explain(&check, &Answer::Info(old), &Answer::Info(new))
+        };
+        let on_v2 = format!("app_version=1.0.0&client_unique_id=a&package_hash={}", PackageHash::of(b"2"));
+        let label = KnownFault::LabelUndefined;
+        assert_eq!(explain(&on_v2, &[label], |_| {}), [Cause::Known(label)]);
+        let both = explain(&on_v2.replace("client_unique_id=a&", ""), &[label, KnownFault::ClientUndefined], |_| {});
+        assert_eq!(both, [Cause::Known(label), Cause::Known(KnownFault::ClientUndefined)]);
+        // The same answer to a device that sent its label is no such fault.
+        let labeled = explain(&format!("{on_v2}&label=v2"), &[label], |_| {});
+        assert_eq!(labeled, [Cause::Differs(Property::Mandatory, Label::new(3).unwrap(), false)]);
+        // Nor is one with anything else changed.
+        assert!(matches!(explain(&on_v2, &[label], |info| info.target = "1".into())[..], [Cause::Unexplained(_)]));
+        assert!(matches!(explain(&on_v2, &[], |info| info.size = 5)[..], [Cause::Diff(Side::Old)]));
+        assert!(matches!(explain(&on_v2, &[], |info| info.size += 5)[..], [Cause::Unexplained(_)]));
+        assert!(matches!(explain(FRESH, &[], |info| info.size = 5)[..], [Cause::Unexplained(_)]));
+        assert!(matches!(explain(FRESH, &[], |info| info.has_address = false)[..], [Cause::Unexplained(_)]));
+        let wrong = explain(FRESH, &[KnownFault::NewIsFound], |_| {});
+        assert_eq!(wrong, [Cause::Known(KnownFault::NewIsFound)]);
+    }
+}

@@ -1,0 +1,156 @@
+//! Asks the old server and this one the same update checks, and finds the reason of each difference.
+//!
+//! The checks are generated from the histories here, or taken from an access log. Every request is a GET. Start reading at [`Comparison::ask`] and
+//! [`Compared::explain`].
+
+mod answer;
+mod ask;
+mod check;
+mod explain;
+mod generate;
+mod log;
+mod model;
+mod reason;
+mod report;
+
+use std::collections::BTreeMap;
+
+use futures_util::StreamExt;
+use futures_util::future::join;
+use futures_util::stream;
+use shared::keys::DeploymentKey;
+use shared::snapshot::HistoryRelease;
+
+pub use ask::{Rate, Server};
+pub use check::Check;
+pub use generate::{Generated, generate};
+pub use log::{Logged, read};
+pub use report::Report;
+
+use self::answer::Answer;
+use self::explain::Explainer;
+use crate::source::Entry;
+
+/// Checks under way at once.
+const AT_ONCE: usize = 16;
+/// So many checks in a row that fail are the server's fault: the rest would fail, too.
+const MOST_FAILURES: usize = 20;
+/// After how many checks to say how far it is.
+const SAY_EVERY: usize = 1_000;
+
+/// A deployment to compare, as it is here.
+#[derive(Clone, Debug)]
+pub struct Deployment {
+    name: String,
+    key: DeploymentKey,
+    /// Newest first.
+    releases: Vec<HistoryRelease>,
+    imported: Option<u32>,
+}
+
+impl Deployment {
+    /// A deployment with its history here, newest first, and the newest label that was imported.
+    pub fn new(name: String, key: DeploymentKey, releases: Vec<HistoryRelease>, imported: Option<u32>) -> Self {
+        Self { name, key, releases, imported }
+    }
+
+    /// Its name, as the operator gave it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its key.
+    pub fn key(&self) -> &str {
+        self.key.as_str()
+    }
+}
+
+/// Two servers, and what they are asked.
+#[derive(Debug)]
+pub struct Comparison {
+    /// The old server.
+    pub old: Server,
+    /// This one.
+    pub new: Server,
+    /// The deployments.
+    pub deployments: Vec<Deployment>,
+    /// The checks.
+    pub checks: Vec<Check>,
+}
+
+/// A comparison whose checks were asked.
+#[derive(Debug)]
+pub struct Compared {
+    deployments: Vec<Deployment>,
+    /// Answers that are not equal to the byte for devices.
+    different: Vec<(Check, Answer, Answer)>,
+    report: Report,
+}
+
+impl Comparison {
+    /// Asks all checks, or until one server has failed many times in a row. Calls `told` with a line of progress now and then.
+    pub async fn ask(self, told: &mut dyn FnMut(&str)) -> Compared {
+        let Self { old, new, deployments, checks } = self;
+        let total = checks.len();
+        let mut report = Report { old: old.address().to_owned(), new: new.address().to_owned(), ..Report::default() };
+        report.deployments = deployments.len();
+        let (mut different, mut seen) = (Vec::new(), vec![false; deployments.len()]);
+        let (old, new) = (&old, &new);
+        let mut answers = stream::iter(checks)
+            .map(|check| async move {
+                let (one, other) = join(old.ask(&check), new.ask(&check)).await;
+                (check, one, other)
+            })
+            .buffered(AT_ONCE);
+        let (mut done, mut failures) = (0, [0_usize; 2]);
+        while let Some((check, one, other)) = answers.next().await {
+            done += 1;
+            if done % SAY_EVERY == 0 {
+                told(&format!("{done} of {total} checks."));
+            }
+            for (count, answer) in failures.iter_mut().zip([&one, &other]) {
+                *count = if answer.is_failure() { *count + 1 } else { 0 };
+            }
+            if let (Some(seen), true) = (seen.get_mut(check.deployment), one.info().is_some() && other.info().is_some()) {
+                *seen = true;
+            }
+            // Two updates without an address are equal as well, but of no use.
+            if one == other && one.info().is_some_and(|info| !info.is_available || info.has_address) {
+                report.count("", &check, Vec::new());
+            } else {
+                different.push((check, one, other));
+            }
+            if failures.iter().any(|count| *count >= MOST_FAILURES) {
+                report.not_asked = total - done;
+                break;
+            }
+        }
+        drop(answers);
+        let unseen = deployments.iter().zip(seen).filter(|(_, seen)| !seen);
+        report.unseen = unseen.map(|(deployment, _)| deployment.name.clone()).collect();
+        Compared { deployments, different, report }
+    }
+}
+
+impl Compared {
+    /// Whether there is anything to explain.
+    pub fn has_differences(&self) -> bool {
+        !self.different.is_empty()
+    }
+
+    /// Explains the differences, with the histories of the old server by deployment key, as far as they are known, and the deployments as they are
+    /// here after the checks.
+    pub fn explain(self, there: &BTreeMap<String, Vec<Entry>>, after: &[Deployment]) -> Report {
+        let Self { deployments, different, mut report } = self;
+        let of = |(before, after): (&Deployment, &Deployment)| {
+            (before.name.clone(), Explainer::new(before, there.get(before.key()).map(Vec::as_slice), after))
+        };
+        let mut explainers: Vec<_> = deployments.iter().zip(after).map(of).collect();
+        for (check, old, new) in different {
+            let Some((name, explainer)) = explainers.get_mut(check.deployment) else { continue };
+            let causes = explainer.explain(&check, &old, &new);
+            report.count(name, &check, causes);
+        }
+        report
+    }
+}

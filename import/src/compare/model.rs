@@ -1,0 +1,322 @@
+//! What a server with a history answers: this service's selection, with the known faults of the reference where they are looked for.
+
+use std::collections::HashMap;
+
+use shared::hash::PackageHash;
+use shared::ids::{AppId, DeploymentId};
+use shared::keys::Label;
+use shared::select::{CheckRequest, Outcome, Reason, select};
+use shared::snapshot::{HistoryRelease, Snapshot, SnapshotHeader};
+use shared::time::UnixMillis;
+use shared::version::Range;
+
+use super::answer::Info;
+use super::check::Request;
+use crate::source::Entry;
+
+/// In place of an app version that is no range: no version is in it.
+const NO_RANGE: &str = "<0.0.0-0";
+/// The most histories with a change to keep.
+const MOST_KEPT: usize = 128;
+
+/// A fault of the reference that devices see (wire facts, part 2.9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum KnownFault {
+    /// A device that sends no label is never found in the history, although it sends its package hash: older mandatory releases make every update
+    /// mandatory.
+    LabelUndefined,
+    /// A new installation counts as being on the newest release: older mandatory releases do not count.
+    NewIsFound,
+    /// Devices without client ID are all in the bucket of the text `undefined`.
+    ClientUndefined,
+    /// The answer to a short version from a rollout has the full version: the device downloads the update at each start.
+    ShortVersionLost,
+    /// An empty target version is carried over as `*`.
+    EmptyRange,
+}
+
+impl KnownFault {
+    /// The faults that this check can meet.
+    pub(super) fn possible(request: &Request) -> Vec<Self> {
+        let mut possible = Vec::new();
+        if !request.has_label && request.hash().is_some() {
+            possible.push(Self::LabelUndefined);
+        }
+        if request.label().is_none() && request.hash().is_none() {
+            possible.push(Self::NewIsFound);
+        }
+        if !request.has_client_id {
+            possible.push(Self::ClientUndefined);
+        }
+        if request.expanded().is_some() {
+            possible.push(Self::ShortVersionLost);
+        }
+        possible.push(Self::EmptyRange);
+        possible
+    }
+}
+
+/// A difference between two histories.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Edit {
+    pub(super) label: Label,
+    pub(super) change: Change,
+}
+
+/// What became of a release.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Change {
+    Missing,
+    /// All releases after this one are missing.
+    MissingAfter,
+    Disabled(bool),
+    Rollout(Option<u8>),
+    Mandatory(bool),
+    /// No release is mandatory.
+    NoneMandatory,
+    Description(Option<String>),
+    Range(String),
+    Package(PackageHash),
+    Added(Box<Added>),
+}
+
+/// A release that the other history does not have.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Added {
+    pub(super) package_hash: PackageHash,
+    pub(super) range: String,
+    pub(super) description: Option<String>,
+    pub(super) is_mandatory: bool,
+    pub(super) is_disabled: bool,
+    pub(super) rollout: Option<u8>,
+}
+
+/// A history, and the histories that differ from it in one thing.
+#[derive(Debug)]
+pub(super) struct Model {
+    /// Newest first.
+    pub(super) releases: Vec<HistoryRelease>,
+    snapshots: HashMap<Option<Edit>, Option<Snapshot>>,
+}
+
+impl Model {
+    pub(super) fn new(releases: Vec<HistoryRelease>) -> Self {
+        Self { releases, snapshots: HashMap::new() }
+    }
+
+    /// The old server's history, as its API tells it, and the hashes and sizes that it leaves out from the history here.
+    pub(super) fn of_entries(entries: &[Entry], here: &[HistoryRelease]) -> Self {
+        let mut releases: Vec<HistoryRelease> = Vec::new();
+        for entry in entries {
+            let next = releases.last().map_or(1, |last| last.label.number() + 1);
+            let label = entry.label.as_deref().map_or_else(|| Label::new(next), |text| Label::try_from(text).ok());
+            let Some(label) = label.filter(|label| label.number() >= next) else { continue };
+            let known = here.iter().find(|release| release.label == label);
+            let hash = entry.package_hash.as_deref().and_then(|text| PackageHash::try_from(text).ok());
+            let Some(package_hash) = hash.or_else(|| known.map(|known| known.package_hash.clone())) else { continue };
+            let range = match entry.app_version.as_deref().map(str::trim) {
+                None | Some("") => "*".to_owned(),
+                Some(text) if Range::parse(text).is_ok() => text.to_owned(),
+                Some(_) => NO_RANGE.to_owned(),
+            };
+            releases.push(HistoryRelease {
+                label,
+                range,
+                is_mandatory: entry.is_mandatory,
+                is_disabled: entry.is_disabled,
+                // Null, 0 and 100 mean every device (wire facts, part 2.3).
+                rollout: entry.rollout.and_then(|rollout| u8::try_from(rollout).ok()).filter(|rollout| (1..100).contains(rollout)),
+                description: entry.description.clone().filter(|text| !text.is_empty()),
+                size: entry.size.or(known.map(|known| known.size)).unwrap_or_default(),
+                blob: package_hash.clone(),
+                package_hash,
+                diffs: Vec::new(),
+            });
+        }
+        releases.reverse();
+        Self::new(releases)
+    }
+
+    pub(super) fn release(&self, label: Label) -> Option<&HistoryRelease> {
+        self.releases.iter().find(|release| release.label == label)
+    }
+
+    pub(super) fn newest(&self) -> u32 {
+        self.releases.first().map_or(0, |release| release.label.number())
+    }
+
+    /// The answer of a server with this history, one change to it, and these faults. `None` if there is no such history.
+    pub(super) fn answer(&mut self, edit: Option<&Edit>, request: &Request, faults: &[KnownFault]) -> Option<Info> {
+        if self.snapshots.len() >= MOST_KEPT {
+            self.snapshots.clear();
+        }
+        let releases = &self.releases;
+        let snapshot = self.snapshots.entry(edit.cloned()).or_insert_with(|| snapshot(&edited(releases, edit)));
+        snapshot.as_ref().map(|snapshot| answer(snapshot, request, faults))
+    }
+
+    /// Whether the reference fails at this check: the newest enabled release has an app version that is no range.
+    pub(super) fn fails_at(&mut self, request: &Request) -> bool {
+        self.answer(None, request, &[]).is_some_and(|info| !info.is_available && info.target == NO_RANGE)
+    }
+}
+
+fn answer(snapshot: &Snapshot, request: &Request, faults: &[KnownFault]) -> Info {
+    let has = |fault| faults.contains(&fault);
+    let mut check = request.check.clone();
+    if has(KnownFault::LabelUndefined) {
+        check.label = Some("undefined".to_owned());
+    }
+    if has(KnownFault::NewIsFound) {
+        check.label = snapshot.releases().first().map(|newest| newest.label.to_string());
+    }
+    if has(KnownFault::ClientUndefined) {
+        check.client_id = Some("undefined".to_owned());
+    }
+    let decision = select(snapshot, &check);
+    let mut info = match &decision.outcome {
+        Outcome::Update { release, is_mandatory, size, .. } => Info {
+            is_available: true,
+            package_hash: release.package_hash.to_string(),
+            label: release.label.to_string(),
+            is_mandatory: *is_mandatory,
+            description: release.description().unwrap_or_default().to_owned(),
+            target: check.app_version.sent().to_owned(),
+            size: *size,
+            has_address: true,
+            ..Info::default()
+        },
+        Outcome::NoUpdate { should_run_binary_version, update_app_version, app_version } => Info {
+            target: (*app_version).to_owned(),
+            update_app_version: *update_app_version,
+            should_run_binary: *should_run_binary_version,
+            ..Info::default()
+        },
+    };
+    if has(KnownFault::ShortVersionLost)
+        && decision.reason == Reason::InRollout
+        // The reference restores the short version only if the answer outside the rollout has it, too.
+        && matches!(select(snapshot, &CheckRequest { client_id: None, ..check }).outcome, Outcome::NoUpdate { .. })
+        && let Some(full) = request.expanded()
+    {
+        info.target = full;
+    }
+    if has(KnownFault::EmptyRange) && !info.is_available && info.target == "*" {
+        info.target = String::new();
+    }
+    info
+}
+
+fn edited(releases: &[HistoryRelease], edit: Option<&Edit>) -> Vec<HistoryRelease> {
+    let mut releases = releases.to_vec();
+    let Some(Edit { label, change }) = edit else { return releases };
+    match change {
+        Change::Missing => releases.retain(|release| release.label != *label),
+        Change::MissingAfter => releases.retain(|release| release.label <= *label),
+        Change::NoneMandatory => releases.iter_mut().for_each(|release| release.is_mandatory = false),
+        Change::Added(added) => {
+            let place = releases.partition_point(|release| release.label > *label);
+            let Added { package_hash, range, description, is_mandatory, is_disabled, rollout } = (**added).clone();
+            let (blob, size, label) = (package_hash.clone(), 0, *label);
+            let diffs = Vec::new();
+            let release = HistoryRelease { label, range, package_hash, is_mandatory, is_disabled, rollout, description, size, blob, diffs };
+            releases.insert(place, release);
+        }
+        change => {
+            let Some(release) = releases.iter_mut().find(|release| release.label == *label) else { return releases };
+            match change {
+                Change::Disabled(is_disabled) => release.is_disabled = *is_disabled,
+                Change::Rollout(rollout) => release.rollout = *rollout,
+                Change::Mandatory(is_mandatory) => release.is_mandatory = *is_mandatory,
+                Change::Description(description) => release.description.clone_from(description),
+                Change::Range(range) => range.clone_into(&mut release.range),
+                Change::Package(hash) => release.package_hash = hash.clone(),
+                Change::Missing | Change::MissingAfter | Change::NoneMandatory | Change::Added(_) => {}
+            }
+        }
+    }
+    releases
+}
+
+/// `None` for what no history can be, such as one with a range that is none.
+fn snapshot(releases: &[HistoryRelease]) -> Option<Snapshot> {
+    // The header says nothing about answers.
+    let (time, random) = (UnixMillis(0), [0; 10]);
+    let header = SnapshotHeader { deployment: DeploymentId::v7(time, random), app: AppId::v7(time, random), version: 1, created: time };
+    Snapshot::parse(Snapshot::publish(&header, releases).ok()?.as_bytes()).ok()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in super::super) fn release(number: u32, range: &str) -> HistoryRelease {
+        let hash = PackageHash::of(number.to_string().as_bytes());
+        HistoryRelease {
+            label: Label::new(number).unwrap(),
+            range: range.to_owned(),
+            package_hash: hash.clone(),
+            is_mandatory: false,
+            is_disabled: false,
+            rollout: None,
+            description: None,
+            size: 1_000 + u64::from(number),
+            blob: hash,
+            diffs: Vec::new(),
+        }
+    }
+
+    pub(in super::super) fn request(query: &str) -> Request {
+        super::super::check::Check {
+            deployment: 0,
+            path: super::super::check::NEW,
+            query: format!("deployment_key=key-of-production&{query}"),
+        }
+        .request()
+        .unwrap()
+    }
+
+    /// The known faults, as the wire facts have observed them (parts 2.6, 2.7 and 2.9).
+    #[test]
+    fn faults_are_those_of_the_reference() {
+        let hash = |number: u32| PackageHash::of(number.to_string().as_bytes());
+        let mandatory = HistoryRelease { is_mandatory: true, ..release(1, "1.0.0") };
+        let mut model = Model::new(vec![release(3, "1.0.0"), release(2, "1.0.0"), mandatory]);
+        let query = format!("app_version=1.0.0&package_hash={}", hash(2));
+        let mut is_mandatory = |query: &str, faults: &[KnownFault]| model.answer(None, &request(query), faults).unwrap().is_mandatory;
+        assert!(!is_mandatory(&query, &[]) && is_mandatory(&query, &[KnownFault::LabelUndefined]));
+        assert!(is_mandatory("app_version=1.0.0", &[]) && !is_mandatory("app_version=1.0.0", &[KnownFault::NewIsFound]));
+        assert!(!KnownFault::possible(&request(&format!("{query}&label="))).contains(&KnownFault::LabelUndefined));
+
+        // `undefined-v4` is in bucket 27. A device on v3 asks with 1.0: the answer outside the rollout is none.
+        let staged = |rollout| HistoryRelease { rollout: Some(rollout), ..release(4, "1.0.0") };
+        let asked = request(&format!("app_version=1.0&package_hash={}&label=v3", hash(3)));
+        for (rollout, is_available) in [(27, false), (28, true)] {
+            let mut model = Model::new(vec![staged(rollout), release(3, "1.0.0")]);
+            assert!(!model.answer(None, &asked, &[]).unwrap().is_available);
+            let info = model.answer(None, &asked, &[KnownFault::ClientUndefined, KnownFault::ShortVersionLost]).unwrap();
+            assert_eq!((info.is_available, info.target.as_str()), (is_available, if is_available { "1.0.0" } else { "" }));
+        }
+        let fresh = request("app_version=1.0&client_unique_id=e");
+        let mut model = Model::new(vec![staged(50), release(3, "1.0.0")]);
+        let info = model.answer(None, &fresh, &[KnownFault::ShortVersionLost]).unwrap();
+        assert_eq!((info.label.as_str(), info.target.as_str()), ("v4", "1.0"), "the answer outside the rollout has the short version");
+    }
+
+    #[test]
+    fn a_history_of_the_old_server_keeps_what_decides() {
+        let entry = |label: &str, range: &str, rollout| Entry {
+            label: Some(label.to_owned()),
+            app_version: Some(range.to_owned()),
+            rollout,
+            package_hash: Some(PackageHash::of(b"x").to_string()),
+            ..Entry::default()
+        };
+        let mut model =
+            Model::of_entries(&[entry("v3", "", Some(0)), entry("v4", "1.0", Some(100)), entry("v7", "no range", Some(25))], &[]);
+        let told: Vec<_> = model.releases.iter().map(|release| (release.label.number(), release.range.as_str(), release.rollout)).collect();
+        assert_eq!(told, [(7, NO_RANGE, Some(25)), (4, "1.0", None), (3, "*", None)]);
+        assert!(!model.fails_at(&request("app_version=1.0.0")), "there is an update");
+        assert!(model.fails_at(&request(&format!("app_version=1.0.0&package_hash={}", PackageHash::of(b"x")))));
+    }
+}

@@ -1,0 +1,166 @@
+//! Why two answers differ, in words.
+
+use super::model::KnownFault;
+use shared::keys::Label;
+
+/// One of the two servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Side {
+    Old,
+    New,
+}
+
+impl Side {
+    /// At the beginning of a sentence.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Old => "The old server",
+            Self::New => "The new server",
+        }
+    }
+}
+
+/// Why two answers differ.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Cause {
+    Known(KnownFault),
+    /// The reference fails on an app version that is no range.
+    NoRange,
+    /// Updraft refuses a parameter that is there twice.
+    Repeated,
+    /// One server sends a diff.
+    Diff(Side),
+    /// Released on one server only, after the import or after the histories parted.
+    Newer(Side, Label),
+    /// Missing on one server.
+    Missing(Side, Label),
+    /// Not offered by the old server: missing, disabled, for other versions, or in a smaller rollout. The answers do not tell which.
+    NotOffered(Label),
+    /// A property of the release differs. `true` if the histories say so, and not only the answers.
+    Differs(Property, Label, bool),
+    /// Several releases differ.
+    Several(Vec<Label>),
+    /// None of these: the members that differ.
+    Unexplained(Vec<&'static str>),
+    /// The new server does not answer by its own releases: the members that differ.
+    NotItsReleases(Vec<&'static str>),
+    /// One server gives no usable answer.
+    Failed(Side, Failure),
+}
+
+/// What can differ about a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Property {
+    Disabled,
+    Rollout,
+    Mandatory,
+    Range,
+    Description,
+    Package,
+}
+
+/// Why there is no usable answer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Failure {
+    RateLimit,
+    Status(u16),
+    Unreadable,
+    Nothing(String),
+}
+
+/// What a cause means for the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    Failed,
+    Unexplained,
+    Explained,
+}
+
+impl Cause {
+    pub(super) fn class(&self) -> Class {
+        match self {
+            Self::Failed(..) => Class::Failed,
+            Self::Unexplained(_) | Self::NotItsReleases(_) => Class::Unexplained,
+            _ => Class::Explained,
+        }
+    }
+
+    /// One or two plain sentences.
+    pub(super) fn sentence(&self) -> String {
+        match self {
+            Self::Known(fault) => known(*fault).to_owned(),
+            Self::NoRange => {
+                "Known fault of the old server: it fails because its newest enabled release has a target version that is not a range."
+                    .to_owned()
+            }
+            Self::Repeated => "The check has a parameter twice. Updraft refuses it with status 400; the old server does not.".to_owned(),
+            Self::Diff(side) => format!("{} sends a diff, the other one the full package. Both lead to the same release.", side.name()),
+            Self::Newer(Side::Old, label) => format!("{label} was released on the old server after the import. Import again."),
+            Self::Newer(Side::New, label) => format!("{label} was released here after the import. The old server does not have it."),
+            Self::Missing(Side::Old, label) => format!("{label} is missing on the old server."),
+            Self::Missing(Side::New, label) => format!("{label} is missing here. The old server has it."),
+            Self::NotOffered(label) => format!(
+                "The old server does not offer {label}: it is missing or disabled there, or has a smaller rollout or other target versions. \
+                 Use --key-file to see which."
+            ),
+            Self::Differs(property, label, is_certain) => differs(*property, *label, *is_certain),
+            Self::Several(labels) => {
+                let labels: Vec<_> = labels.iter().map(ToString::to_string).collect();
+                format!("Several releases differ between the servers: {}.", labels.join(", "))
+            }
+            Self::Unexplained(members) => format!("No reason found. Different: {}.", members.join(", ")),
+            Self::NotItsReleases(members) => format!(
+                "The new server's answer does not match its own releases. Is --to this server, and is its edge up to date? Different: {}.",
+                members.join(", ")
+            ),
+            Self::Failed(side, failure) => failed(*side, failure),
+        }
+    }
+}
+
+fn known(fault: KnownFault) -> &'static str {
+    match fault {
+        KnownFault::LabelUndefined => {
+            "Known fault of the old server: without a label, it does not recognize the device's release by its hash. Mandatory releases that \
+             the device already has make the update mandatory there."
+        }
+        KnownFault::NewIsFound => {
+            "Known fault of the old server: for a new installation, only the newest release decides whether the update is mandatory. Here \
+             every mandatory release counts."
+        }
+        KnownFault::ClientUndefined => {
+            "Known fault of the old server: devices without a client ID all enter a staged rollout together. Here they stay outside of it."
+        }
+        KnownFault::ShortVersionLost => {
+            "Known fault of the old server: in a staged rollout it answers a short app version such as 1.0 with 1.0.0. Devices then download \
+             the update at every start."
+        }
+        KnownFault::EmptyRange => "The release has an empty target version on the old server. Here it is *, which means the same.",
+    }
+}
+
+fn differs(property: Property, label: Label, is_certain: bool) -> String {
+    match (property, is_certain) {
+        (Property::Disabled, _) => format!("{label} is disabled on one of the servers only."),
+        (Property::Rollout, _) => format!("The rollout of {label} differs."),
+        (Property::Mandatory, true) => format!("{label} is mandatory on one of the servers only."),
+        (Property::Mandatory, false) => {
+            format!("{label}, or a release between it and the device's, is mandatory on one of the servers only.")
+        }
+        (Property::Range, true) => format!("The target versions of {label} differ."),
+        (Property::Range, false) => format!("The target versions of {label} differ, or the old server has a newer release."),
+        (Property::Description, _) => format!("The description of {label} differs."),
+        (Property::Package, _) => format!("{label} has another package on each server."),
+    }
+}
+
+fn failed(side: Side, failure: &Failure) -> String {
+    let name = side.name();
+    match failure {
+        Failure::RateLimit => format!("{name} limits the rate of requests (status 429). Use a lower --rate."),
+        Failure::Status(404) => format!("{name} does not know the deployment key, or has no update checks at this address (status 404)."),
+        Failure::Status(status) => format!("{name} answers with status {status}."),
+        Failure::Unreadable => format!("{name} answers with something that is no answer to an update check."),
+        Failure::Nothing(text) => format!("{name} does not answer: {text}."),
+    }
+}

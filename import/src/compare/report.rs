@@ -1,0 +1,100 @@
+//! What a comparison says at its end.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+
+use super::check::Check;
+use super::reason::{Cause, Class};
+use crate::plan::printable;
+
+/// Examples of each reason.
+const EXAMPLES: usize = 3;
+
+/// A comparison. Its text is for people.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub(super) old: String,
+    pub(super) new: String,
+    pub(super) deployments: usize,
+    pub(super) asked: usize,
+    pub(super) equal: usize,
+    pub(super) explained: usize,
+    pub(super) unexplained: usize,
+    pub(super) failed: usize,
+    /// Checks that were not asked after many failures in a row.
+    pub(super) not_asked: usize,
+    /// Deployments without one check that both servers answered.
+    pub(super) unseen: Vec<String>,
+    /// By deployment and causes: how many, and examples.
+    pub(super) groups: BTreeMap<Group, (usize, Vec<String>)>,
+}
+
+/// Differences of a deployment with the same causes.
+pub(super) type Group = (Class, String, Vec<Cause>);
+
+impl Report {
+    pub(super) fn count(&mut self, deployment: &str, check: &Check, mut causes: Vec<Cause>) {
+        self.asked += 1;
+        causes.sort();
+        causes.dedup();
+        let Some(class) = causes.iter().map(Cause::class).min() else {
+            self.equal += 1;
+            return;
+        };
+        match class {
+            Class::Failed => self.failed += 1,
+            Class::Unexplained => self.unexplained += 1,
+            Class::Explained => self.explained += 1,
+        }
+        let (count, examples) = self.groups.entry((class, deployment.to_owned(), causes)).or_default();
+        *count += 1;
+        if examples.len() < EXAMPLES {
+            examples.push(check.target());
+        }
+    }
+
+    /// Why the servers cannot be called equal for devices; `None` if every check was answered by both, and every difference has its reason.
+    pub fn objection(&self) -> Option<String> {
+        if self.asked == 0 {
+            return Some("no check was asked: nothing was compared".to_owned());
+        }
+        if self.not_asked > 0 {
+            return Some(format!("the comparison was aborted after many failures in a row; {} checks were not asked", self.not_asked));
+        }
+        if self.failed > 0 || self.unexplained > 0 {
+            return Some(format!("{} checks failed, and {} differences have no explanation", self.failed, self.unexplained));
+        }
+        let unseen = self.unseen.iter().map(|name| printable(name)).collect::<Vec<_>>();
+        (!unseen.is_empty()).then(|| format!("both servers answered no check of {}: it was not compared", unseen.join(", ")))
+    }
+}
+
+impl Display for Report {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let Self { old, new, deployments, asked, equal, explained, unexplained, failed, .. } = self;
+        writeln!(formatter, "Compared {old} (old) with {new} (new). Deployments: {deployments}.")?;
+        writeln!(
+            formatter,
+            "Checks: {asked}. Equal: {equal}. Different but explained: {explained}. Unexplained: {unexplained}. Failed: {failed}."
+        )?;
+        if self.not_asked > 0 {
+            writeln!(formatter, "Not asked: {}.", self.not_asked)?;
+        }
+        let mut last = None;
+        for ((class, deployment, causes), (count, examples)) in &self.groups {
+            if last != Some(class) {
+                let title = match class {
+                    Class::Failed => "Failed:",
+                    Class::Unexplained => "Unexplained:",
+                    Class::Explained => "Different but explained:",
+                };
+                writeln!(formatter, "\n{title}")?;
+                last = Some(class);
+            }
+            let sentences: Vec<_> = causes.iter().map(Cause::sentence).collect();
+            writeln!(formatter, "  {}, {count} checks: {}", printable(deployment), printable(&sentences.join(" ")))?;
+            examples.iter().try_for_each(|example| writeln!(formatter, "    {}", printable(example)))?;
+        }
+        Ok(())
+    }
+}
