@@ -342,12 +342,12 @@ mod tests {
     const IN_ROLLOUT: &str = "app_version=1.0.0&client_unique_id=e";
 
     /// What is told about the answers of an old server with another history, without and with that history.
-    fn told(query: &str, there: Vec<HistoryRelease>, here: Vec<HistoryRelease>, imported: Option<u32>) -> [Vec<Cause>; 2] {
+    fn told(query: &str, there: &[HistoryRelease], here: Vec<HistoryRelease>, imported: Option<u32>) -> [Vec<Cause>; 2] {
         let deployment = |releases| Deployment::new("a".to_owned(), "key-of-production".try_into().unwrap(), releases, imported);
-        let answer = |releases: &Vec<_>| Answer::Info(Model::new(releases.clone()).answer(None, &request(query), &[]).unwrap());
-        let (old, new) = (answer(&there), answer(&here));
+        let answer = |releases: &[_]| Answer::Info(Model::new(releases.to_vec()).answer(None, &request(query), &[]).unwrap());
+        let (old, new) = (answer(there), answer(&here));
         let check = Check { deployment: 0, path: NEW, query: format!("deployment_key=key-of-production&{query}") };
-        let (known, here) = (entries(&there), deployment(here));
+        let (known, here) = (entries(there), deployment(here));
         [None, Some(known.as_slice())].map(|known| Explainer::new(&here, known, &here).explain(&check, &old, &new))
     }
 
@@ -361,7 +361,7 @@ mod tests {
     fn each_difference_between_histories_has_its_reason() {
         let label = |number| Label::new(number).unwrap();
         let differs = |property, number, is_certain| vec![Cause::Differs(property, label(number), is_certain)];
-        let of = |query, there| told(query, there, history(), Some(4));
+        let of = |query, there: Vec<_>| told(query, &there, history(), Some(4));
         assert_eq!(of(FRESH, history()), [vec![], vec![]]);
         let not_offered = vec![Cause::NotOffered(label(3))];
         assert_eq!(
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(of(IN_ROLLOUT, newer), [vec![Cause::Newer(Side::Old, label(5))], vec![Cause::Newer(Side::Old, label(5))]]);
         let two = changed(|releases| releases.drain(..2).for_each(drop));
         let released_here = vec![Cause::Newer(Side::New, label(3))];
-        assert_eq!(told(IN_ROLLOUT, two, history(), Some(2)), [released_here.clone(), released_here]);
+        assert_eq!(told(IN_ROLLOUT, &two, history(), Some(2)), [released_here.clone(), released_here]);
         let many = changed(|releases| {
             releases[1].is_disabled = true;
             releases[2].description = Some("other".into());

@@ -64,6 +64,7 @@ impl Manifest {
 
     /// The package hash as the reference server computes it for an archive with directory entries: each counts as an empty file. Clients compute
     /// [`Self::package_hash`].
+    #[cfg(feature = "archive")]
     pub(crate) fn hash_with_directories(&self, directories: &[String]) -> PackageHash {
         let empty = Sha256Hex::of(b"");
         let directories = directories.iter().filter(|name| !name.starts_with("__MACOSX/")).map(|name| (name.as_str(), &empty));
