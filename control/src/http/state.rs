@@ -60,6 +60,8 @@ pub struct Front {
     pub awaited_checks: AwaitedChecks,
     /// Turns to read and compare packages.
     pub package_turns: Turns,
+    /// Turns to find out what devices get.
+    pub outlook_turns: Turns,
     /// Turns to search the descriptions of a deployment's releases: there can be hundreds of megabytes.
     pub search_turns: Turns,
 }
@@ -80,6 +82,7 @@ impl Front {
             health: HealthCache::default(),
             awaited_checks: AwaitedChecks::default(),
             package_turns: Turns::default(),
+            outlook_turns: Turns::default(),
             search_turns: Turns::default(),
         }
     }

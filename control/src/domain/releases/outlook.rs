@@ -5,6 +5,7 @@
 //! miss some; so the target versions are cut into spans in which the answer is the same.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use shared::keys::Label;
 use shared::snapshot::{ReleaseOutline, offered};
@@ -12,11 +13,12 @@ use shared::version::{Numbers, Prerelease, Range, Version};
 
 use super::repo::{self, RangeRow};
 use super::service::label;
+use super::turns::Turns;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ReadApp;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::Result;
-use crate::infra::db::ReadTx;
+use crate::infra::db::Db;
 
 /// How many tests of a pre-release against a target version are worth it. Only target versions that name hundreds of pre-releases need more; the rest of
 /// their pre-releases are left out.
@@ -26,7 +28,8 @@ const MAX_TESTS: usize = 5_000;
 #[derive(Debug)]
 pub struct Outlook {
     /// Newest first.
-    rows: Vec<RangeRow>,
+    rows: Arc<[RangeRow]>,
+    has_earlier: bool,
     /// What devices get, by the lowest version for which it holds. The first one is 0.0.0.
     spans: BTreeMap<Numbers, Choice>,
     /// The same for the pre-releases that target versions name.
@@ -75,10 +78,15 @@ impl Gets {
 }
 
 impl Outlook {
-    /// Reads the releases of a deployment. Errors: 404.
-    pub async fn read(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str) -> Result<Self> {
-        let id = deployments::find(tx, grant.app(), deployment).await?.id;
-        Self::of(repo::ranges(tx, &id).await?)
+    /// Reads the releases of a deployment. With hundreds of long target versions, the rest takes a while of a core, so it takes a turn; before that, the
+    /// database's connection is given back. Errors: 404.
+    pub async fn read(db: &Db, turns: &Turns, grant: &AppGrant<ReadApp>, deployment: &str) -> Result<Self> {
+        let turn = turns.take(grant.account()).await?;
+        let mut tx = db.read().await?;
+        let id = deployments::find(&mut tx, grant.app(), deployment).await?.id;
+        let rows = repo::ranges(&mut tx, &id).await?;
+        drop(tx);
+        turn.run(|| Self::of(rows)).await?
     }
 
     fn of(rows: Vec<RangeRow>) -> Result<Self> {
@@ -90,16 +98,22 @@ impl Outlook {
         }
         let spans = spans(&all);
         let candidates: Vec<_> = all.into_iter().filter(|one| one.range.prereleases().next().is_some()).collect();
-        let mut outlook = Self { rows, spans, prereleases: Vec::new(), candidates };
+        let has_earlier = has_earlier(&rows);
+        let mut outlook = Self { rows: rows.into(), has_earlier, spans, prereleases: Vec::new(), candidates };
         outlook.prereleases = outlook.choices(outlook.candidates.iter().flat_map(|one| one.range.prereleases()));
         Ok(outlook)
     }
 
     /// The same if this release were disabled.
-    pub fn without(&self, label: Label) -> Result<Self> {
+    pub async fn without(&self, turns: &Turns, grant: &AppGrant<ReadApp>, label: Label) -> Result<Self> {
+        let rows = Arc::clone(&self.rows);
+        turns.take(grant.account()).await?.run(move || Self::disabled(&rows, label)).await?
+    }
+
+    fn disabled(rows: &[RangeRow], label: Label) -> Result<Self> {
         let number = i64::from(label.number());
         let disabled = |row: &RangeRow| RangeRow { is_disabled: row.is_disabled || row.label == number, ..row.clone() };
-        Self::of(self.rows.iter().map(disabled).collect())
+        Self::of(rows.iter().map(disabled).collect())
     }
 
     /// The number of releases.
@@ -119,11 +133,7 @@ impl Outlook {
 
     /// Whether there is an earlier release for the same target version as the newest one, to roll back to.
     pub fn has_earlier(&self) -> bool {
-        let [newest, earlier @ ..] = self.rows.as_slice() else { return false };
-        let canonical = |text: &str| Range::parse(text).map(|range| range.canonical().to_owned()).ok();
-        let (wanted, mut seen) = (canonical(&newest.app_version), HashSet::new());
-        let is_new = |row: &&RangeRow| row.app_version == newest.app_version || seen.insert(row.app_version.clone());
-        earlier.iter().filter(is_new).any(|row| row.app_version == newest.app_version || canonical(&row.app_version) == wanted)
+        self.has_earlier
     }
 
     /// What devices get that a release with this target version is for.
@@ -163,6 +173,15 @@ impl Outlook {
         };
         versions.into_iter().take(most).map(choice).collect()
     }
+}
+
+/// Whether there is an earlier release for the same target version as the newest one.
+fn has_earlier(rows: &[RangeRow]) -> bool {
+    let [newest, earlier @ ..] = rows else { return false };
+    let canonical = |text: &str| Range::parse(text).map(|range| range.canonical().to_owned()).ok();
+    let (wanted, mut seen) = (canonical(&newest.app_version), HashSet::new());
+    let mut others = earlier.iter().filter(|row| seen.insert(row.app_version.as_str()));
+    others.any(|row| row.app_version == newest.app_version || canonical(&row.app_version) == wanted)
 }
 
 /// What devices get, by the lowest version for which it holds. The candidates are newest first.
@@ -364,7 +383,7 @@ mod tests {
         let all = outlook(&[("1.0.0", false, None), ("^1.0.0", false, None), ("1.0.0", false, None)]);
         assert!(all.has_earlier());
         let v3 = Label::new(3).unwrap();
-        assert_eq!(labels(&all.without(v3).unwrap().gets("1.0.0").outside), "v2");
+        assert_eq!(labels(&Outlook::disabled(&all.rows, v3).unwrap().gets("1.0.0").outside), "v2");
         assert_eq!(all.live().len(), 2, "v2 and v3");
         assert!(!outlook(&[("1.0.0", false, None), ("2.0.0", false, None)]).has_earlier());
         // None is left out, however many target versions there are.
@@ -372,6 +391,6 @@ mod tests {
         let many: Vec<_> = [("^1.0.0", false, None)].into_iter().chain(ranges.iter().map(|range| (range.as_str(), false, None))).collect();
         let many = outlook(&many);
         assert_eq!((many.live().len(), many.gets("^1.0.0").outside.len()), (200, 200));
-        assert_eq!(labels(&many.without(Label::new(200).unwrap()).unwrap().gets("1.0.199").outside), "v1");
+        assert_eq!(labels(&Outlook::disabled(&many.rows, Label::new(200).unwrap()).unwrap().gets("1.0.199").outside), "v1");
     }
 }

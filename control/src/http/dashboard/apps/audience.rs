@@ -6,8 +6,11 @@ use std::collections::BTreeSet;
 use shared::keys::Label;
 
 use super::release::Summary;
+use crate::domain::access::AppGrant;
+use crate::domain::access::grant::ReadApp;
 use crate::domain::error::{Error, Result};
 use crate::domain::releases::outlook::{Gets, Outlook};
+use crate::http::AppState;
 
 /// The app versions of a release, in words.
 fn versions(target: &str) -> String {
@@ -80,9 +83,9 @@ fn newer(releases: &BTreeSet<Option<Label>>) -> String {
 }
 
 /// What devices get once this release is disabled. Those that run it follow, unless there is nothing else for them.
-pub(super) fn if_disabled(release: &Summary, outlook: &Outlook) -> Result<String> {
+pub(super) async fn if_disabled(app: &AppState, grant: &AppGrant<ReadApp>, release: &Summary, outlook: &Outlook) -> Result<String> {
     let Summary { label, target, .. } = release;
-    let gets = outlook.without(label_of(release)?)?.gets(target);
+    let gets = outlook.without(&app.front.outlook_turns, grant, label_of(release)?).await?.gets(target);
     let versions = versions(target);
     if gets.inside.union(&gets.outside).all(Option::is_none) {
         return Ok(format!("If you disable {label}, devices with {versions} get no update. Those that run it keep it."));

@@ -147,10 +147,10 @@ pub(super) async fn show(
         Some(_) => Some(app.front.search_turns.take(grant.account()).await?),
         None => None,
     };
+    let outlook = Outlook::read(&app.db, &app.front.outlook_turns, &grant, &name).await?;
     let mut tx = app.db.read().await?;
     let (deployment, newest) = current::get(&mut tx, &grant, &name).await?;
     let (rows, next) = listing::list(&mut tx, &grant, &name, &wanted).await?;
-    let outlook = Outlook::read(&mut tx, &grant, &name).await?;
     let counters = counters::list(&mut tx, &metrics_grant, &name).await?;
     let first_steps =
         FirstSteps::of(&app, &frame, &mut tx, (&grant, &metrics_grant), &name, deployment.key.as_deref(), newest.as_ref()).await?;

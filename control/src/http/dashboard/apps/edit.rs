@@ -81,11 +81,11 @@ impl Target<'_> {
     }
 
     async fn find(&self, app: &AppState) -> Result<Found> {
+        let outlook = Outlook::read(&app.db, &app.front.outlook_turns, self.read, self.deployment).await?;
         let mut tx = app.db.read().await?;
         let row = service::find(&mut tx, self.read, self.deployment, self.label).await?.row;
         let (_, newest) = current::get(&mut tx, self.read, self.deployment).await?;
         let counters = counters::list(&mut tx, self.metrics, self.deployment).await?;
-        let outlook = Outlook::read(&mut tx, self.read, self.deployment).await?;
         let place = self.label.to_string();
         let active = counters.into_iter().find(|counter| counter.place == place).map_or(0, |counter| counter.active);
         let has_rollout = row.rollout.is_some() && newest.is_some_and(|newest| newest.row.label == row.label);
@@ -168,10 +168,19 @@ fn asked(query: &str, found: &Found) -> Option<(Only, Option<i64>)> {
 }
 
 /// The page. `flags`: whether the release is mandatory and disabled, in the form.
-fn page(frame: &Frame, target: &Target<'_>, found: &Found, form: &Form, flags: (bool, bool), only: Option<Only>) -> Result<Response> {
+async fn page(
+    app: &AppState,
+    frame: &Frame,
+    target: &Target<'_>,
+    found: &Found,
+    form: &Form,
+    flags: (bool, bool),
+    only: Option<Only>,
+) -> Result<Response> {
     let (name, row) = (target.read.called(), &found.row);
     let release = target.page();
     let summary = Summary::of(frame, (name, target.deployment), row)?;
+    let instead = if row.is_disabled { None } else { Some(if_disabled(app, target.read, &summary, &found.outlook).await?) };
     form.page(&Edit {
         frame,
         crumbs: place::crumbs(
@@ -189,7 +198,7 @@ fn page(frame: &Frame, target: &Target<'_>, found: &Found, form: &Form, flags: (
         audience: audience(&summary, &found.outlook)?,
         why_no_description: why_no_description(row),
         running: view::sentence(&format!("{} it now", view::devices_run(found.active))),
-        instead: if row.is_disabled { None } else { Some(if_disabled(&summary, &found.outlook)?) },
+        instead,
         is_mandatory: flags.0,
         is_disabled: flags.1,
         seen: fingerprint(row),
@@ -238,7 +247,8 @@ pub(super) async fn show(
             field.value = rollout.to_string();
         }
     }
-    page(&frame, &target, &found, &form, (found.row.is_mandatory, found.row.is_disabled), asked.map(|(only, _)| only))
+    let flags = (found.row.is_mandatory, found.row.is_disabled);
+    page(&app, &frame, &target, &found, &form, flags, asked.map(|(only, _)| only)).await
 }
 
 #[expect(clippy::too_many_arguments, reason = "extractors")]
@@ -276,11 +286,12 @@ pub(super) async fn submit(
                     field.value = sent.get(field.name).unwrap_or(&field.value).to_owned();
                 }
                 let flags = (found.row.is_mandatory, found.row.is_disabled);
-                return page(&frame, &target, &found, &form.refuse(error)?, flags, None);
+                return page(&app, &frame, &target, &found, &form.refuse(error)?, flags, None).await;
             }
             // What was typed stays.
             form.keep(&sent);
-            page(&frame, &target, &found, &form.refuse(error)?, (sent.has("isMandatory"), sent.has("isDisabled")), None)
+            let flags = (sent.has("isMandatory"), sent.has("isDisabled"));
+            page(&app, &frame, &target, &found, &form.refuse(error)?, flags, None).await
         }
     }
 }

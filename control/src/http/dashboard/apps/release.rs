@@ -187,10 +187,10 @@ pub(super) async fn show(
     LabelPath(label): LabelPath,
 ) -> Result<Response> {
     let name = grant.called();
+    let outlook = Outlook::read(&app.db, &app.front.outlook_turns, &grant, &deployment).await?;
     let mut tx = app.db.read().await?;
     let (row, before) = service::with_previous(&mut tx, &grant, &deployment, label).await?;
     let counters = counters::list(&mut tx, &metrics, &deployment).await?;
-    let outlook = Outlook::read(&mut tx, &grant, &deployment).await?;
     let events = events::of_release(&mut tx, &grant, &row.id, MAX_EVENTS).await?;
     drop(tx);
     let events = events.into_iter().map(|event| Event::of(&frame, event)).collect::<Result<Vec<_>>>()?;

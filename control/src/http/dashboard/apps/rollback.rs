@@ -57,10 +57,10 @@ async fn page(
 ) -> Result<Response> {
     let name = grants.0.called();
     let newest = Page { limit: MAX_TARGETS + 1, after: None, filter: ListFilter::default(), search: None };
+    let outlook = Outlook::read(&app.db, &app.front.outlook_turns, grants.0, deployment).await?;
     let mut tx = app.db.read().await?;
     let (rows, _) = listing::list(&mut tx, grants.0, deployment, &newest).await?;
     let counters = counters::list(&mut tx, grants.1, deployment).await?;
-    let outlook = Outlook::read(&mut tx, grants.0, deployment).await?;
     drop(tx);
     let mut releases = rows.iter().map(|row| Summary::of(frame, (name, deployment), row)).collect::<Result<Vec<_>>>()?.into_iter();
     let current = releases.next();
@@ -75,6 +75,10 @@ async fn page(
         _ => format!("The {} devices that run {} now will download it.", view::grouped(active), current.label),
     };
     let enabled = current.as_ref().filter(|current| !current.is_disabled);
+    let instead = match enabled {
+        Some(current) => Some(if_disabled(app, grants.0, current, &outlook).await?),
+        None => None,
+    };
     let page = place::deployment(name, deployment);
     form.page(&RollbackPage {
         frame,
@@ -83,7 +87,7 @@ async fn page(
         page: frame.path(&page),
         deployment,
         running: current.as_ref().map(running).unwrap_or_default(),
-        instead: enabled.map(|current| if_disabled(current, &outlook)).transpose()?,
+        instead,
         current,
         targets,
         chosen,
