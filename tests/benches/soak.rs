@@ -38,7 +38,8 @@ async fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if std::env::args().skip(1).filter(|word| word != "--bench").eq(["import"]) {
-        let plan = import::Plan { apps: 3, deployments: 8, releases: 1_000, kills: 20, point: import::Point::Time, seed: 1 };
+        let plan =
+            import::Plan { apps: 3, deployments: 8, releases: 1_000, kills: 20, checks: 10_000, point: import::Point::Time, seed: 1 };
         let outcome = import::run(plan).await;
         println!("{outcome}");
         return if outcome.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };

@@ -29,6 +29,8 @@ pub struct Plan {
     pub releases: usize,
     /// The number of kills.
     pub kills: usize,
+    /// Update checks that both servers are asked in the end.
+    pub checks: usize,
     /// When to kill.
     pub point: Point,
     /// The seed.
@@ -62,7 +64,11 @@ impl Display for Outcome {
         writeln!(to, "{apps} apps, {deployments} deployments, {releases} releases, seed {seed}")?;
         writeln!(to, "a whole import took {:.1} s; killed before its end: {} times of {kills}", self.whole.as_secs_f64(), self.killed)?;
         match self.faults.as_slice() {
-            [] => write!(to, "the killed import and the whole one are equal, and equal to the source"),
+            [] => write!(
+                to,
+                "the killed import and the whole one are equal, and equal to the source, also in {} update checks",
+                self.plan.checks
+            ),
             faults => write!(to, "FAULTS:\n{}", faults.join("\n")),
         }
     }
@@ -246,11 +252,30 @@ pub async fn run(plan: Plan) -> Outcome {
     if count < plan.kills {
         faults.push(format!("only {count} imports were killed before their end"));
     }
+    let checked = compare(&often, &source.base, &expected, plan.checks).await;
+    if !checked.contains(&format!("Checks: {0}. Equal: {0}.", plan.checks)) {
+        faults.push(format!("update checks: {checked}"));
+    }
     let stored = |app: &TestApp| sizes(&app.folder().join("blobs"));
     if stored(&never).values().sum::<u64>() != stored(&often).values().sum::<u64>() {
         faults.push("the killed import stored other packages".to_owned());
     }
     Outcome { plan, killed: count, whole: took, faults }
+}
+
+/// Asks both servers the same update checks, and returns what the program says.
+async fn compare(app: &TestApp, from: &str, everything: &BTreeMap<String, Vec<Deployment>>, checks: usize) -> String {
+    let mut command = Command::new(program());
+    command.args(["import", "compare", "--from", from, "--rate", "1000/s", "--checks", &checks.to_string()]);
+    for (name, deployments) in everything {
+        // One without releases has no answer to compare.
+        for (deployment, _, _) in deployments.iter().filter(|(_, _, releases)| !releases.is_empty()) {
+            command.args(["--deployment", &format!("ada@example.com:{name}/{deployment}")]);
+        }
+    }
+    command.env_clear().envs(app.settings()).kill_on_drop(true).stdin(Stdio::null());
+    let output = timeout(patience() * 5, command.output()).await.expect("the comparison ends").unwrap();
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 /// The sizes of all files below a folder.
