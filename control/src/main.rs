@@ -465,9 +465,8 @@ async fn import_codepush(given: &RawSettings, arguments: &ImportArguments) -> Re
     // Opened first: without a database, reading the settings would generate new secrets.
     Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?.close().await;
     let (context, folder) = serve::open_for_import(Config::read(given)?).await?;
-    let run = import::Run { context: &context, folder, wanted };
     // Names of the other server may have control characters.
-    let report = run.run(&mut |text| eprintln!("{}", text.escape_debug())).await;
+    let report = import::codepush(&context, folder, wanted, &mut |text| eprintln!("{}", text.escape_debug())).await;
     context.db.close().await;
     let report = report?;
     write!(std::io::stdout(), "{report}")?;

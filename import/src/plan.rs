@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use serde::Serialize;
 use shared::hash::PackageHash;
 use shared::keys::{DeploymentKey, Label, Name};
 use shared::rollout::Percent;
@@ -16,6 +17,10 @@ use crate::source::{self, Collaborator, Counts, Entry};
 
 /// The longest description, in UTF-16 code units.
 const LONGEST_DESCRIPTION: usize = 10_000;
+/// The longest name of a deployment, and the longest email address, in characters.
+const LONGEST_NAME: usize = 255;
+/// The most labels and versions with counts.
+const MOST_COUNTS: usize = 12_000;
 
 /// The limits of the server that apps are moved to.
 #[derive(Clone, Copy, Debug)]
@@ -110,16 +115,20 @@ pub enum Method {
 }
 
 /// Something about one place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Remark {
     /// The app, the deployment and the release, as far as it is about one.
+    #[serde(flatten)]
     pub place: Place,
     /// What it is.
     pub text: String,
 }
 
+/// The name in a [`Place`] that stands for the account that apps are moved to.
+pub const THE_ACCOUNT: &str = "the account";
+
 /// An app, a deployment or a release at the source.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Place {
     /// The app.
     pub app: String,
@@ -215,9 +224,15 @@ fn deployment(
     if let Some(other) = keys.insert(key.clone(), place.to_string()) {
         fault(format!("{other} has the same key"));
     }
+    let releases = releases(plan, place, deployment.releases, limits);
+    Some(Deployment { source_name: deployment.name, name, key, releases, counts: kept_counts(deployment.counts) })
+}
+
+/// Decides what of a history, oldest first, can be carried over. What cannot is added to the plan's problems, with this place.
+pub fn releases(plan: &mut Plan, place: &Place, history: Vec<Entry>, limits: Limits) -> Vec<Release> {
     let mut releases: Vec<Release> = Vec::new();
     let mut last = 0;
-    for entry in deployment.releases {
+    for entry in history {
         let label = match label(&entry, last) {
             Ok(label) => label,
             Err(text) => {
@@ -236,7 +251,7 @@ fn deployment(
         }
     }
     check_size(plan, place, &releases, limits);
-    Some(Deployment { source_name: deployment.name, name, key, releases, counts: deployment.counts })
+    releases
 }
 
 /// The label of an entry; without one, the next. Labels rise, because devices tell releases by them.
@@ -292,16 +307,27 @@ fn release(plan: &mut Plan, place: &Place, label: Label, entry: Entry) -> Result
             _ => Method::Upload,
         },
         original_label: entry.original_label.and_then(|text| Label::try_from(text).ok()),
-        original_deployment: entry.original_deployment,
-        released_by: entry.released_by.filter(|text| !text.chars().any(char::is_control)),
+        original_deployment: entry.original_deployment.filter(|text| is_short(text)),
+        released_by: entry.released_by.filter(|text| is_short(text)),
         upload_time: entry.upload_time.filter(|time| *time >= 0).map(UnixMillis),
     })
+}
+
+/// Whether a text can be a name or an address.
+fn is_short(text: &str) -> bool {
+    text.chars().count() <= LONGEST_NAME && !text.chars().any(char::is_control)
+}
+
+/// The counts that are kept: those of labels and versions, as many as a deployment can have.
+pub fn kept_counts(mut counts: BTreeMap<String, Counts>) -> BTreeMap<String, Counts> {
+    counts.retain(|place, _| is_short(place));
+    counts.into_iter().take(MOST_COUNTS).collect()
 }
 
 fn check_size(plan: &mut Plan, place: &Place, releases: &[Release], limits: Limits) {
     let mut fault = |text: String| plan.problems.push(Problem::new(place.clone(), text));
     if releases.len() > limits.releases {
-        fault(format!("has {} releases; at most {} are kept here", releases.len(), limits.releases));
+        fault(format!("has {} releases; at most {} can be imported", releases.len(), limits.releases));
     }
     let outline = |release: &'_ Release| -> (String, bool, Option<u8>, u64) {
         let rollout = Some(release.rollout.get()).filter(|percent| *percent < 100);

@@ -19,9 +19,11 @@ use serde_json::Value;
 pub(crate) use path::path;
 pub(crate) use upload::Upload;
 
+use crate::clock;
 use crate::config::server::ServerUrl;
 use crate::context::{Context, Credential};
 use crate::error::{Error, Kind, Result};
+use crate::output::terminal;
 
 /// The name that the CLI sends as its own.
 pub(crate) const USER_AGENT: &str = concat!("updraft-cli/", env!("CARGO_PKG_VERSION"));
@@ -30,6 +32,8 @@ pub(crate) const USER_AGENT: &str = concat!("updraft-cli/", env!("CARGO_PKG_VERS
 const TIMEOUT: &str = "UPDRAFT_TIMEOUT";
 /// How long to wait for an answer, unless the variable says otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest that a limit of the server is waited for.
+const LONGEST_LIMIT: Duration = Duration::from_hours(2);
 
 /// A client of one server.
 pub(crate) struct Client {
@@ -39,6 +43,8 @@ pub(crate) struct Client {
     /// How long the server may be silent. Uploads have a limit of their own.
     patience: Option<Duration>,
     has_said_waiting: AtomicBool,
+    /// Whether every request may be repeated after a lost answer.
+    repeats_all: bool,
     is_verbose: bool,
     is_quiet: bool,
 }
@@ -72,6 +78,7 @@ impl Client {
             credential,
             patience: Some(patience()?),
             has_said_waiting: AtomicBool::new(false),
+            repeats_all: false,
             is_verbose: context.global.verbose,
             is_quiet: context.is_quiet(),
         })
@@ -80,6 +87,11 @@ impl Client {
     /// The same client without messages: for a command that draws on the whole terminal.
     pub(crate) fn without_messages(self) -> Self {
         Self { is_quiet: true, ..self }
+    }
+
+    /// The same client for operations that do nothing twice: it repeats each request after a lost answer.
+    pub(crate) fn repeating(self) -> Self {
+        Self { repeats_all: true, ..self }
     }
 
     /// The connections of a client. `limit` sets how long it waits for answers.
@@ -146,6 +158,31 @@ impl Client {
             // The command's own values are wrong: it built the rest of the request.
             StatusCode::BAD_REQUEST => Err(Error { kind: Kind::Usage, ..refusal::error(self, path, &answer) }),
             _ => Err(refusal::error(self, path, &answer)),
+        }
+    }
+
+    /// The same, and waits as long as a limit of the server asks for, which it says.
+    pub(crate) async fn send_patiently(
+        &self,
+        method: Method,
+        path: &str,
+        build: impl Fn(reqwest::RequestBuilder) -> reqwest::RequestBuilder,
+    ) -> Result<RawAnswer> {
+        loop {
+            let answer = self.raw(method.clone(), path, &build).await?;
+            let wait = retry::wait_asked(&answer, true).filter(|wait| *wait <= LONGEST_LIMIT);
+            match wait.filter(|_| answer.status == StatusCode::TOO_MANY_REQUESTS) {
+                Some(wait) => {
+                    if !self.is_quiet {
+                        let minutes = wait.as_secs().div_ceil(60);
+                        let unit = if minutes == 1 { "minute" } else { "minutes" };
+                        terminal::line(&format!("{} takes no more for now; going on in {minutes} {unit}.", self.url));
+                    }
+                    clock::wait(wait).await;
+                }
+                None if answer.status.is_success() => return Ok(answer),
+                None => return Err(refusal::error(self, path, &answer)),
+            }
         }
     }
 

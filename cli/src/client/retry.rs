@@ -46,7 +46,7 @@ pub(super) async fn send(client: &Client, build: impl Fn() -> reqwest::RequestBu
     for attempt in 1.. {
         let request = build().build().map_err(|error| Error::failed(format!("cannot build the request: {error}"), "Check the options."))?;
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-        let is_repeatable = is_read || request.headers().contains_key("Idempotency-Key");
+        let is_repeatable = is_read || client.repeats_all || request.headers().contains_key("Idempotency-Key");
         let shown = format!("{} {}", request.method(), request.url());
         let step = (!is_read).then(|| interrupt::step("the server may have done it", "Look before you run the command again."));
         let result = receive(client, request).await;
@@ -120,7 +120,7 @@ async fn heard<T>(client: &Client, patience: Option<Duration>, answer: impl Futu
 }
 
 /// How long to wait before a repetition, if the answer asks for one. 429 means that nothing was done; after 503, a change can have been done.
-fn wait_asked(answer: &RawAnswer, is_repeatable: bool) -> Option<Duration> {
+pub(super) fn wait_asked(answer: &RawAnswer, is_repeatable: bool) -> Option<Duration> {
     let is_asked = match answer.status {
         StatusCode::TOO_MANY_REQUESTS => true,
         StatusCode::SERVICE_UNAVAILABLE => is_repeatable,

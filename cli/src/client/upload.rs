@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use reqwest::Method;
 use reqwest::multipart::{Form, Part};
+use reqwest::{Method, header};
 use serde::de::DeserializeOwned;
 
 use super::{Answer, Client};
@@ -50,9 +50,28 @@ impl Client {
             credential: self.credential.clone(),
             patience: None,
             has_said_waiting: AtomicBool::new(false),
+            repeats_all: self.repeats_all,
             is_verbose: self.is_verbose,
             is_quiet: self.is_quiet,
         })
+    }
+
+    /// Sends a file as the whole body, and waits as long as the server asks for. For operations that can be repeated.
+    pub(crate) async fn send_file<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        file: &Arc<File>,
+        size: u64,
+        progress: &Progress,
+    ) -> Result<Answer<T>> {
+        let position = progress.handle().position();
+        let build = |request: reqwest::RequestBuilder| {
+            let bar = progress.handle();
+            bar.set_position(position);
+            let body = reqwest::Body::wrap_stream(chunks(Arc::clone(file), size, bar, || {}));
+            request.header(header::CONTENT_TYPE, "application/octet-stream").header(header::CONTENT_LENGTH, size).body(body)
+        };
+        self.read(&self.send_patiently(Method::POST, path, build).await?)
     }
 
     /// Uploads a release. It is repeated after a lost answer, with the same `Idempotency-Key`.
@@ -71,7 +90,12 @@ impl Client {
         let build = |request: reqwest::RequestBuilder| {
             progress.restart();
             progress.handle().set_message("Uploading");
-            let body = reqwest::Body::wrap_stream(chunks(Arc::clone(&upload.file), upload.size, progress.handle(), Arc::clone(&step)));
+            let (step, bar) = (Arc::clone(&step), progress.handle());
+            let is_sent = move || {
+                step.is_sent();
+                bar.set_message("Waiting for the server to check it");
+            };
+            let body = reqwest::Body::wrap_stream(chunks(Arc::clone(&upload.file), upload.size, progress.handle(), is_sent));
             let package = Part::stream_with_length(body, upload.size).file_name("package");
             let form = Form::new().part("packageInfo", Part::text(upload.info.clone())).part("package", package);
             request.header("Idempotency-Key", key).multipart(form)
@@ -94,16 +118,15 @@ impl UploadStep {
     }
 }
 
-/// The file's bytes, from the start. Several streams of one file do not disturb each other.
+/// The file's bytes, from the start. Several streams of one file do not disturb each other. `is_sent` is called after the last byte.
 fn chunks(
     file: Arc<File>,
     size: u64,
     progress: indicatif::ProgressBar,
-    step: Arc<UploadStep>,
+    is_sent: impl Fn() + Send + 'static,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    stream::try_unfold((file, 0_u64, progress, step), move |(file, offset, progress, step)| async move {
+    stream::try_unfold((file, 0_u64, progress, is_sent), move |(file, offset, progress, is_sent)| async move {
         if offset == size {
-            progress.set_message("Waiting for the server to check it");
             return Ok(None);
         }
         let length = usize::try_from(size - offset).unwrap_or(CHUNK).min(CHUNK);
@@ -112,9 +135,9 @@ fn chunks(
         let read = chunk.len() as u64;
         progress.inc(read);
         if offset + read == size {
-            step.is_sent();
+            is_sent();
         }
-        Ok(Some((chunk, (file, offset + read, progress, step))))
+        Ok(Some((chunk, (file, offset + read, progress, is_sent))))
     })
 }
 

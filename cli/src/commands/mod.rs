@@ -16,6 +16,7 @@ mod deployment;
 mod device;
 mod doctor;
 mod figures;
+mod import;
 mod init;
 mod login;
 mod logout;
@@ -46,6 +47,9 @@ pub(crate) enum Command {
     Whoami(whoami::WhoamiCommand),
     /// Set up a project: its server, app and deployment, and the SDK's configuration.
     Init(init::InitCommand),
+    /// Move apps here from another server.
+    #[command(subcommand)]
+    Import(import::ImportCommand),
     /// Check server, credential, clock and project, and say what to fix.
     Doctor(doctor::DoctorCommand),
     /// List, choose and forget servers.
@@ -100,6 +104,7 @@ impl Command {
             Self::Logout(command) => command.run(context).await,
             Self::Whoami(command) => command.run(context).await,
             Self::Init(command) => command.run(context).await,
+            Self::Import(command) => command.run(context).await,
             Self::Doctor(command) => command.run(context).await,
             Self::Server(command) => command.run(context).await,
             Self::App(command) => command.run(context).await,

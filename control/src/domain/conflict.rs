@@ -78,6 +78,8 @@ messages! {
         KeyTaken = "this deployment key is already taken: choose another one",
         /// There is nothing to assign.
         HasKey = "the deployment already has this key",
+        /// Only what was imported has a history to import.
+        NotImported = "this was not imported from another server: import the app first",
         /// Lost a race with another change of the deployment.
         DeploymentChanged = "the deployment was changed at the same time: try again",
         /// Source and destination are the same.

@@ -64,6 +64,8 @@ pub struct Front {
     pub outlook_turns: Turns,
     /// Turns to search the descriptions of a deployment's releases: there can be hundreds of megabytes.
     pub search_turns: Turns,
+    /// Turns to read and write imported histories.
+    pub import_turns: Turns,
 }
 
 impl Front {
@@ -84,6 +86,7 @@ impl Front {
             package_turns: Turns::default(),
             outlook_turns: Turns::default(),
             search_turns: Turns::default(),
+            import_turns: Turns::default(),
         }
     }
 }

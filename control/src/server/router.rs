@@ -11,8 +11,8 @@ use crate::http::AppState;
 use crate::http::api::openapi::{self, BaseDocument, Documentation, document};
 use crate::http::api::{
     access_keys, accounts, api_keys, apps, audit, authorized_devices, cli_authorizations, cli_login, collaborators, deployments, explain,
-    health, login, metrics, password_reset, promotions, reauthentication, registration, release_list, releases, rollbacks, second_factors,
-    uploads,
+    health, imports, login, metrics, password_reset, promotions, reauthentication, registration, release_list, releases, rollbacks,
+    second_factors, uploads,
 };
 use crate::http::devices::{self, FastPath};
 use crate::http::{codepush, dashboard, edge, layer};
@@ -37,6 +37,7 @@ fn documented() -> OpenApiRouter<AppState> {
         .merge(deployments::routes())
         .merge(releases::routes())
         .merge(uploads::routes())
+        .merge(imports::routes())
         .merge(release_list::routes())
         .merge(promotions::routes())
         .merge(rollbacks::routes())

@@ -125,6 +125,11 @@ impl Source {
     }
 }
 
+/// The address of a server as imports are known by it: normalized, without a slash at the end. Errors: if it is none.
+pub fn address(text: &str) -> Result<String, Fault> {
+    base(text).map(|base| base.as_str().trim_end_matches('/').to_owned())
+}
+
 /// The address of a server: http or https, without a user name, query or fragment.
 pub(crate) fn base(address: &str) -> Result<Url, Fault> {
     let mut base = Url::parse(address.trim()).map_err(|error| Fault::Address(error.to_string()))?;

@@ -17,6 +17,7 @@ mod field;
 pub mod health;
 pub mod history;
 pub mod imported;
+pub mod imports;
 pub mod login;
 pub mod metrics;
 pub mod password_reset;

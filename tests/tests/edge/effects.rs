@@ -31,10 +31,14 @@ const TABLE: &[(&str, &str)] = &[
     ("POST /v1/apps/{app}/deployments/{deployment}/promotions", ""),
     ("POST /v1/apps/{app}/deployments/{deployment}/rollbacks", ""),
     ("DELETE /v1/apps/{app}/deployments/{deployment}/history", ""),
+    ("POST /v1/imports/apps", ""),
+    ("POST /v1/apps/{app}/imports/packages", ""),
+    ("POST /v1/apps/{app}/deployments/{deployment}/imports", ""),
 ];
 
-/// Operations that do not affect devices: accounts and device reports. An account with apps cannot be deleted.
-const OTHERS: &[&str] = &["/v1/auth/", "/v1/account", "/v1/access-keys", "/v1/api-keys", "/v1/sessions/", "/v1/mfa", "/v1/cli/"];
+/// Operations that do not affect devices: accounts, checks of imports, and device reports. An account with apps cannot be deleted.
+const OTHERS: &[&str] =
+    &["/v1/auth/", "/v1/account", "/v1/access-keys", "/v1/api-keys", "/v1/sessions/", "/v1/mfa", "/v1/cli/", "/v1/imports/check"];
 
 /// Documented changes that are in neither list, and rows without an operation.
 fn unknown(document: &Value) -> BTreeSet<String> {
@@ -141,6 +145,7 @@ async fn perform(app: &EdgeApp, number: usize, operation: &str, member: &str) ->
     let scene = Scene::set(app, number).await;
     let (method, path) = operation.split_once(' ').unwrap();
     match (method, path.rsplit('/').next().unwrap()) {
+        ("POST", last @ ("apps" | "packages" | "imports")) if path.contains("/imports") => return import(&scene, number, last).await,
         // The new app's deployments are created with it: they are known immediately, without releases.
         ("POST", "apps") => {
             let staging = scene.owner.deployment_key(&scene.name, "Staging").await;
@@ -186,6 +191,29 @@ async fn perform(app: &EdgeApp, number: usize, operation: &str, member: &str) ->
             scene.sees(label("v2")).await;
         }
         _ => panic!("{operation}: perform it here"),
+    }
+    Vec::new()
+}
+
+/// Imports an app, and with it a package or a history. Devices see the whole history at once.
+async fn import(scene: &Scene<'_>, number: usize, last: &str) -> Vec<FinalResponse> {
+    let (name, key) = (format!("imported{number}"), format!("imported-{number}-key"));
+    let deployment = json!({ "sourceName": "Production", "name": "Production", "key": key });
+    let app = json!({ "sourceName": name, "name": name, "deployments": [deployment] });
+    scene.owner.post("/v1/imports/apps", json!({ "source": "https://old.example", "app": app })).await.assert(200);
+    sees(scene.app, &key, &nothing()).await;
+    if last == "apps" {
+        return vec![(key, nothing())];
+    }
+    let send = scene.owner.request(reqwest::Method::POST, &format!("/v1/apps/{name}/imports/packages")).body("first");
+    let package = scene.owner.send(send).await.assert(200)["package"].take();
+    sees(scene.app, &key, &nothing()).await;
+    if last == "imports" {
+        let release = |label: &str, is_disabled: bool| json!({ "label": label, "appVersion": "1.0.0", "package": package["sha256"], "isDisabled": is_disabled });
+        let history = json!({ "releases": [release("v7", false), release("v9", true)] });
+        let imported = scene.owner.post(&format!("/v1/apps/{name}/deployments/Production/imports"), history).await.assert(200);
+        assert_eq!(imported["result"], "imported");
+        sees(scene.app, &key, &json!({ "label": "v7", "package_hash": package["packageHash"] })).await;
     }
     Vec::new()
 }
@@ -303,7 +331,7 @@ async fn the_worker_sees_the_effect_of_each_operation() {
         left.extend(perform(&app, number, operation, member).await);
     }
     let of = |expected: &Value| left.iter().filter(|(_, left)| left == expected).count();
-    assert_eq!((of(&nothing()), of(&json!(404)), left.len()), (4, 2, 6));
+    assert_eq!((of(&nothing()), of(&json!(404)), left.len()), (5, 2, 7));
     for (key, _) in &left {
         app.until_pushed(key).await;
     }

@@ -191,6 +191,9 @@ impl Sweep {
         }
         self.other_methods(&format!("{production}/explain"), "GET, HEAD", ExpectedHeaders::Plain).await;
         self.other_methods(&format!("{production}/release"), "PATCH", ExpectedHeaders::Plain).await;
+        for path in [&format!("{production}/imports"), "/v1/apps/app/imports/packages", "/v1/imports/apps", "/v1/imports/check"] {
+            self.other_methods(path, "POST", ExpectedHeaders::Plain).await;
+        }
         self.other_methods(&format!("{production}/promotions"), "POST", ExpectedHeaders::Plain).await;
         self.bad_json(&format!("{production}/promotions"), ExpectedHeaders::Plain).await;
         for path in ["/v1/apps", "/v1/apps/app/deployments"] {

@@ -142,6 +142,10 @@ const TABLE: &[Row] = &[
     ("GET /v1/apps/{app}/deployments/{deployment}/metrics/history", READ_APP, 200),
     ("GET /v1/apps/{app}/deployments/{deployment}/metrics/recent", READ_APP, 200),
     ("GET /v1/apps/{app}/deployments/{deployment}/metrics/imported", READ_APP, 200),
+    ("POST /v1/imports/check", Who::NotApiKey, 200),
+    ("POST /v1/imports/apps", Who::NotApiKey, 200),
+    ("POST /v1/apps/{app}/imports/packages", OWN, 200),
+    ("POST /v1/apps/{app}/deployments/{deployment}/imports", OWN, 200),
     ("GET /v1/public/svc/update_check", Who::Open, 200),
     ("POST /v1/public/svc/report_status/deploy", Who::Open, 200),
     ("POST /v1/public/svc/report_status/download", Who::Open, 200),
@@ -154,11 +158,13 @@ const TABLE: &[Row] = &[
     ("GET /v1/public/svc/bundles/{blob}", Who::Open, 200),
 ];
 
-/// Whether an operation changes something that is audited. Not audited: device reports, requests for passkey challenges, and resolving a user code.
+/// Whether an operation changes something that is audited. Not audited: device reports, requests for passkey challenges, resolving a user code, and what
+/// prepares an import.
 fn is_change(operation: &str) -> bool {
     let is_report = operation.to_lowercase().replace('_', "").contains("/reportstatus/");
-    let only_finds = operation == "POST /v1/cli/authorizations/resolve";
-    !operation.starts_with("GET ") && !is_report && !only_finds && !operation.ends_with("/options")
+    let only_finds = ["POST /v1/cli/authorizations/resolve", "POST /v1/imports/check"].contains(&operation);
+    let only_waits = operation.ends_with("/imports/packages");
+    !operation.starts_with("GET ") && !is_report && !only_finds && !only_waits && !operation.ends_with("/options")
 }
 
 /// A caller.
@@ -310,7 +316,9 @@ impl<'a> Scene<'a> {
         app.change("DELETE FROM limit_counts", &[]).await;
         let owner = app.sign_up(&name).await;
         let scene = Self { app, operation, name, owner, holder: None };
-        if scene.operation.contains("{app}") {
+        if scene.operation.contains("{app}") && scene.operation.contains("/imports") {
+            scene.owner.post("/v1/imports/apps", imported("demo", &scene.name)).await.assert(200);
+        } else if scene.operation.contains("{app}") {
             scene.owner.create_app("demo").await;
         }
         scene.release_twice_before(&["{label}", "/release", "/promotions", "/rollbacks"]).await;
@@ -401,6 +409,9 @@ impl<'a> Scene<'a> {
         if self.operation.starts_with("POST ") && self.operation.ends_with("/releases") {
             let info = Part::text(json!({ "appVersion": "1.0.0" }).to_string());
             return request.multipart(Form::new().part("package", Part::bytes(b"script".to_vec())).part("packageInfo", info));
+        }
+        if self.operation.ends_with("/imports/packages") {
+            return request.header("content-type", "application/octet-stream").body("script");
         }
         match self.body(client).await {
             Some(body) => request.json(&body),
@@ -565,6 +576,11 @@ impl<'a> Scene<'a> {
             | "PATCH /v1/apps/{app}"
             | "POST /v1/apps/{app}/deployments"
             | "PATCH /v1/apps/{app}/deployments/{deployment}" => json!({ "name": "new" }),
+            "POST /v1/imports/check" => json!({ "source": "https://old.example", "apps": [imported("new", &self.name)["app"]] }),
+            "POST /v1/imports/apps" => imported("new", &self.name),
+            "POST /v1/apps/{app}/deployments/{deployment}/imports" => {
+                json!({ "releases": [], "counts": { "v1": { "active": 1, "downloaded": 1, "installed": 1, "failed": 0 } } })
+            }
             "PATCH /v1/apps/{app}/collaborators/{email}" => json!({ "permission": "Admin" }),
             "PATCH /v1/apps/{app}/deployments/{deployment}/release" => json!({ "packageInfo": { "isMandatory": true } }),
             "POST /v1/apps/{app}/deployments/{deployment}/promotions" => json!({ "destination": "Production" }),
@@ -574,6 +590,13 @@ impl<'a> Scene<'a> {
             _ => return None,
         })
     }
+}
+
+/// An app to import.
+fn imported(name: &str, owner: &str) -> Value {
+    let key = format!("key-of-{owner}-0123");
+    let deployment = json!({ "sourceName": "Staging", "name": "Staging", "key": key });
+    json!({ "source": "https://old.example", "app": { "sourceName": name, "name": name, "deployments": [deployment] } })
 }
 
 /// `METHOD path` of every operation in the document.
@@ -680,7 +703,7 @@ fn is_of_factors(path: &str) -> bool {
 }
 
 fn is_of_apps(path: &str) -> bool {
-    path.starts_with("/v1/apps")
+    path.starts_with("/v1/apps") || path.starts_with("/v1/imports")
 }
 
 fn is_of_cli(path: &str) -> bool {

@@ -54,10 +54,19 @@ fn owner_stays_owner() -> Error {
 pub async fn acquire(app: &Context, caller: &SignedIn) -> Result<()> {
     let rate = app.settings.limits.collaborators;
     let acquired = limits::acquire_alone(app, &Subject::account(caller.account()), Limit::Collaborators, rate).await?;
-    acquired.map_err(|seconds| {
-        traces::refused(app, caller.from(), Limit::Collaborators.as_str(), Some(caller.account()));
-        Error::TooMany { limit: RateLimit::Collaborators, retry_after: seconds }
-    })
+    acquired.map_err(|seconds| too_many(app, caller, seconds))
+}
+
+/// Counts the collaborators of an imported app together, or none of them. More than the limit use it up. Errors: 429.
+pub async fn acquire_many(app: &Context, caller: &SignedIn, count: usize) -> Result<()> {
+    let rate = app.settings.limits.collaborators;
+    let acquired = limits::acquire_many_alone(app, &Subject::account(caller.account()), Limit::Collaborators, rate, count).await?;
+    acquired.map_err(|seconds| too_many(app, caller, seconds))
+}
+
+fn too_many(app: &Context, caller: &SignedIn, seconds: u64) -> Error {
+    traces::refused(app, caller.from(), Limit::Collaborators.as_str(), Some(caller.account()));
+    Error::TooMany { limit: RateLimit::Collaborators, retry_after: seconds }
 }
 
 /// The app's collaborators.

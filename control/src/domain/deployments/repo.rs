@@ -35,6 +35,7 @@ const LOCK: &str = "SELECT id, deployment_key, last_label, counting_epoch FROM d
 const LOCK_NAMED: &str =
     "SELECT id, deployment_key, last_label, counting_epoch FROM deployments WHERE app_id = $1 AND name = $2 FOR NO KEY UPDATE";
 const RAISE_LAST_LABEL: &str = "UPDATE deployments SET last_label = $2 WHERE id = $1 AND last_label < $2";
+const LAST_LABEL: &str = "SELECT last_label FROM deployments WHERE id = $1";
 const NEXT_LABEL: &str = "UPDATE deployments SET last_label = last_label + 1 WHERE app_id = $1 AND name = $2 \
     RETURNING id, deployment_key, last_label, counting_epoch";
 const NOTE_SIZE: &str = "UPDATE deployments SET snapshot_bytes = $2 WHERE id = $1";
@@ -65,6 +66,7 @@ pub const SQL: &[&str] = &[
     LOCK_NAMED,
     NEXT_LABEL,
     RAISE_LAST_LABEL,
+    LAST_LABEL,
     NOTE_SIZE,
     RENAME,
     DELETE,
@@ -279,6 +281,11 @@ pub async fn delete(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result
 /// Resets a deployment's counts, and the size of its snapshot. Label numbers continue.
 pub async fn raise_epoch(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(RAISE_EPOCH).bind(deployment).execute(conn).await)
+}
+
+/// The newest label that a deployment ever had; 0 without releases.
+pub async fn last_label(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<i64>> {
+    on!(tx, |conn| sqlx::query_scalar(LAST_LABEL).bind(deployment).fetch_optional(conn).await)
 }
 
 /// Makes sure that the labels that follow are new. The deployment must be locked.

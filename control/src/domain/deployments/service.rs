@@ -70,7 +70,10 @@ pub async fn create(app: &Context, grant: &AppGrant<ManageDeployments>, new: New
     let key = new.key.map_or(KeyChoice::Generated, |key| KeyChoice::Given { key, by: grant.account().clone() });
     let of = grant.lock(tx).await?;
     // The key belongs to the account whose namespace holds the app, even when a collaborator supplies it.
-    let reuses_key = owns_unused_key(tx, &key, &of.namespace_id).await?;
+    let reuses_key = match &key {
+        KeyChoice::Given { key, .. } => owns_unused_key(tx, key, &of.namespace_id).await?,
+        KeyChoice::Generated => false,
+    };
     quotas::acquire_deployment(app, tx, &of.id, (&of.namespace_id, grant.account()), reuses_key, &grant.caller().actor()).await?;
     let row = insert(tx, &of.id, &of.namespace_id, new.name.as_str(), key, &app.entropy, now).await?;
     let event = Event::new(Action::CreateDeployment, &row.id).of_app(grant.app()).with(json!({ "name": row.name }));
@@ -79,8 +82,7 @@ pub async fn create(app: &Context, grant: &AppGrant<ManageDeployments>, new: New
 }
 
 /// Whether the account has this key from a deleted deployment.
-async fn owns_unused_key(tx: &mut ReadTx, choice: &KeyChoice, account: &AccountId) -> Result<bool> {
-    let KeyChoice::Given { key, .. } = choice else { return Ok(false) };
+pub async fn owns_unused_key(tx: &mut ReadTx, key: &DeploymentKey, account: &AccountId) -> Result<bool> {
     let found = repo::find_key(tx, key).await?;
     Ok(found.is_some_and(|row| row.account_id == *account && row.deployment_id.is_none()))
 }

@@ -1,16 +1,19 @@
 //! An app with its deployments and collaborators: one transaction, found again by a later run.
 
+use std::collections::BTreeSet;
+
 use import::plan;
+use import::report::Joined;
 use serde_json::json;
 use shared::ids::{AppId, DeploymentId};
 
-use super::{Import, repo};
+use super::{Import, Importer, repo};
 use crate::domain::access::listing::taken;
 use crate::domain::access::{Role, apps, awaited, collaborators, names};
 use crate::domain::accounts;
 use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
-use crate::domain::collaborators::notice;
+use crate::domain::collaborators::{notice, service as collaborators_of};
 use crate::domain::deployments::service::{self as deployments, KeyChoice};
 use crate::domain::email::Email;
 use crate::domain::error::{Error, OrConflict, Result, Thing};
@@ -21,53 +24,59 @@ use crate::domain::mail::{Kind, Mail, SharedApp};
 pub struct ImportedApp {
     /// The app.
     pub id: AppId,
-    /// Its deployments by their names at the source.
-    pub deployments: Vec<(String, DeploymentId)>,
+    /// Its name now.
+    pub name: String,
+    /// Its deployments: their names at the source, their IDs, and their names now.
+    pub deployments: Vec<(String, DeploymentId, String)>,
     /// What became of the source's collaborators, other than the owner here.
     pub collaborators: Vec<(String, Joined)>,
 }
 
-/// What became of a collaborator of the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Joined {
-    /// Has an account here, and got access.
-    Added,
-    /// Has no account here: gets access when somebody confirms the address.
-    Awaited,
-    /// Cannot have an account: the address is none that mail can be sent to.
-    NoAddress,
-}
-
 impl Import<'_> {
-    /// Creates an app with its deployments and collaborators, or what an earlier run has not created of it. Errors: 409.
+    /// Creates an app with its deployments and collaborators, or what an earlier run has not created of it. Errors: 409; 429, because each collaborator of
+    /// a new app counts as one that its owner adds.
     pub async fn app(&self, planned: &plan::App) -> Result<ImportedApp> {
-        let mut change = self.operator.begin_in(self.app).await?;
+        if let Importer::Owner(owner) = self.by
+            && repo::app(&mut self.app.db.read().await?, &self.owner, &self.source, &planned.source_name).await?.is_none()
+        {
+            let count = self.addresses(planned).iter().filter(|(_, email)| email.is_some()).count();
+            collaborators_of::acquire_many(self.app, owner, count).await?;
+        }
+        let mut change = self.begin().await?;
         let now = change.now();
+        // The app before the account, as everywhere.
+        let known = match repo::app(&mut change, &self.owner, &self.source, &planned.source_name).await? {
+            Some(id) => apps::lock(&mut change, &id).await?,
+            None => None,
+        };
         if !accounts::service::lock(&mut change, &mut [&self.owner]).await? {
             return Err(Error::NotFound(Thing::Account));
         }
-        let known = repo::app(&mut change, &self.owner, &self.source, &planned.source_name).await?;
-        let id = match &known {
-            Some(id) => id.clone(),
-            None => self.create(&mut change, planned).await?,
+        let (id, name) = match &known {
+            // Transferred while this waited for its lock.
+            Some(row) if apps::role(&mut change, &row.id, &self.owner).await? != Some(Role::Owner) => {
+                return Err(Error::NotFound(Thing::App));
+            }
+            Some(row) => (row.id.clone(), row.name.clone()),
+            None => (self.create(&mut change, planned).await?, planned.name.as_str().to_owned()),
         };
-        let mut of_app = ImportedApp { id, deployments: Vec::new(), collaborators: Vec::new() };
+        let mut of_app = ImportedApp { id, name, deployments: Vec::new(), collaborators: Vec::new() };
         let there = repo::deployments(&mut change, &of_app.id).await?;
         let mut created = Vec::new();
         for deployment in &planned.deployments {
             let name = &deployment.source_name;
-            let id = if let Some(row) = there.iter().find(|row| row.source_name == *name) {
-                row.deployment_id.clone()
+            let (id, name_here) = if let Some(row) = there.iter().find(|row| row.source_name == *name) {
+                (row.deployment_id.clone(), row.name.clone())
             } else {
-                self.check_deployments(&mut change, &of_app.id).await?;
+                self.check_deployment(&mut change, &of_app.id, &deployment.key).await?;
                 let key = KeyChoice::Given { key: deployment.key.clone(), by: self.owner.clone() };
                 let (owner, entropy) = (&self.owner, &self.app.entropy);
                 let row = deployments::insert(&mut change, &of_app.id, owner, deployment.name.as_str(), key, entropy, now).await?;
                 repo::insert_deployment(&mut change, &row.id, name, now).await?;
-                created.push(row.name);
-                row.id
+                created.push(row.name.clone());
+                (row.id, row.name)
             };
-            of_app.deployments.push((name.clone(), id));
+            of_app.deployments.push((name.clone(), id, name_here));
         }
         // Who was added before may have left since: they are not added again.
         if known.is_none() {
@@ -97,7 +106,12 @@ impl Import<'_> {
     /// Gives the collaborators of the source access. All become Developers, which is what collaborators may do there.
     async fn join(&self, change: &mut Change<'_>, planned: &plan::App, app: &AppId) -> Result<()> {
         let (now, role) = (change.now(), Role::Developer);
-        for email in self.addresses(planned).filter_map(|(_, email)| email) {
+        let mut known = BTreeSet::new();
+        for email in self.addresses(planned).into_iter().filter_map(|(_, email)| email) {
+            // Two spellings of one address.
+            if !known.insert(email.to_string()) {
+                continue;
+            }
             if !self.ignores_quotas {
                 self.app.settings.limits.quotas.check_collaborators(change, app).await?;
             }
@@ -106,9 +120,9 @@ impl Import<'_> {
                     collaborators::insert(change, app, &account, role, now).await?;
                     let shared = SharedApp {
                         time: now,
-                        app: format!("{}:{}", &*self.owner_email, planned.name.as_str()),
+                        app: format!("{}:{}", self.owner_email, planned.name.as_str()),
                         app_id: app.clone(),
-                        from: self.owner_email.to_string(),
+                        from: self.owner_email.clone(),
                         permission: role.as_str().to_owned(),
                     };
                     let mail = Mail { to: email.to_string(), kind: Kind::AppShared(shared) };
@@ -131,14 +145,19 @@ impl Import<'_> {
             Some(email) if waiting.iter().any(|other| *other == *email) => Joined::Awaited,
             Some(_) => Joined::Added,
         };
-        of_app.collaborators = self.addresses(planned).map(|(text, email)| (text, became(email))).collect();
+        of_app.collaborators = self.addresses(planned).into_iter().map(|(text, email)| (text, became(email))).collect();
         Ok(())
     }
 
+    /// How many people will have access to an app, its owner included.
+    pub(super) fn people(&self, planned: &plan::App) -> usize {
+        1 + self.addresses(planned).iter().filter_map(|(_, email)| email.as_deref()).collect::<BTreeSet<_>>().len()
+    }
+
     /// The collaborators as the source writes them, and their addresses; without the owner here.
-    fn addresses(&self, planned: &plan::App) -> impl Iterator<Item = (String, Option<Email>)> {
+    fn addresses(&self, planned: &plan::App) -> Vec<(String, Option<Email>)> {
         let parsed =
             planned.collaborators.iter().map(|collaborator| (collaborator.email.clone(), Email::parse_new(&collaborator.email).ok()));
-        parsed.filter(|(_, email)| email.as_ref() != Some(&self.owner_email))
+        parsed.filter(|(_, email)| email.as_deref() != Some(&*self.owner_email)).collect()
     }
 }

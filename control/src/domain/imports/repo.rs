@@ -1,5 +1,6 @@
 //! SQL of imports.
 
+use shared::hash::{PackageHash, Sha256Hex};
 use shared::ids::{AccountId, AppId, DeploymentId, ReleaseId};
 use shared::time::UnixMillis;
 
@@ -9,24 +10,53 @@ use crate::{on, on_write};
 const APP: &str = "SELECT i.app_id FROM imported_apps i JOIN apps a ON a.id = i.app_id \
     WHERE a.owner_id = $1 AND i.source = $2 AND i.source_name = $3 ORDER BY i.imported_time LIMIT 1";
 const INSERT_APP: &str = "INSERT INTO imported_apps (app_id, source, source_name, imported_time) VALUES ($1, $2, $3, $4)";
-const DEPLOYMENTS: &str = "SELECT i.deployment_id, i.source_name, i.last_label, i.counts FROM imported_deployments i \
+const DEPLOYMENTS: &str = "SELECT i.deployment_id, d.name, i.source_name, i.last_label, i.counts FROM imported_deployments i \
     JOIN deployments d ON d.id = i.deployment_id WHERE d.app_id = $1";
-const DEPLOYMENT: &str = "SELECT deployment_id, source_name, last_label, counts FROM imported_deployments WHERE deployment_id = $1";
+const DEPLOYMENT: &str = "SELECT i.deployment_id, d.name, i.source_name, i.last_label, i.counts FROM imported_deployments i \
+    JOIN deployments d ON d.id = i.deployment_id WHERE i.deployment_id = $1";
 const LEVEL: &str = "SELECT a.source, d.imported_time, d.counts FROM imported_deployments d JOIN deployments ON deployments.id = d.deployment_id \
     JOIN imported_apps a ON a.app_id = deployments.app_id WHERE d.deployment_id = $1";
 const INSERT_DEPLOYMENT: &str =
     "INSERT INTO imported_deployments (deployment_id, source_name, last_label, counts, imported_time) VALUES ($1, $2, 0, NULL, $3)";
 const UPDATE_DEPLOYMENT: &str = "UPDATE imported_deployments SET last_label = $2, counts = $3, imported_time = $4 WHERE deployment_id = $1";
 const MARK: &str = "INSERT INTO imported_hashes (release_id) VALUES ($1)";
+const SOURCE: &str = "SELECT source FROM imported_apps WHERE app_id = $1";
+const KEEP_PACKAGE: &str = "INSERT INTO imported_packages \
+    (app_id, sha256, package_hash, hash_with_directories, manifest_sha256, size, stamp, manifest_stamp, expires) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+    ON CONFLICT (app_id, sha256) DO UPDATE SET package_hash = excluded.package_hash, hash_with_directories = excluded.hash_with_directories, \
+    manifest_sha256 = excluded.manifest_sha256, size = excluded.size, stamp = excluded.stamp, manifest_stamp = excluded.manifest_stamp, \
+    expires = excluded.expires";
+const PACKAGE: &str = "SELECT app_id, sha256, package_hash, hash_with_directories, manifest_sha256, size, stamp, manifest_stamp, expires \
+    FROM imported_packages WHERE app_id = $1 AND sha256 = $2";
+const DUE_PACKAGES: &str = "SELECT app_id, sha256, package_hash, hash_with_directories, manifest_sha256, size, stamp, manifest_stamp, expires \
+    FROM imported_packages WHERE expires <= $1 ORDER BY expires LIMIT $2";
+const FORGET_PACKAGE: &str = "DELETE FROM imported_packages WHERE app_id = $1 AND sha256 = $2 AND stamp = $3";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[APP, INSERT_APP, DEPLOYMENTS, DEPLOYMENT, LEVEL, INSERT_DEPLOYMENT, UPDATE_DEPLOYMENT, MARK];
+pub const SQL: &[&str] = &[
+    APP,
+    INSERT_APP,
+    DEPLOYMENTS,
+    DEPLOYMENT,
+    LEVEL,
+    INSERT_DEPLOYMENT,
+    UPDATE_DEPLOYMENT,
+    MARK,
+    SOURCE,
+    KEEP_PACKAGE,
+    PACKAGE,
+    DUE_PACKAGES,
+    FORGET_PACKAGE,
+];
 
 /// A deployment that came from another server.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct ImportedDeploymentRow {
     /// The deployment.
     pub deployment_id: DeploymentId,
+    /// Its name now.
+    pub name: String,
     /// Its name at the source.
     pub source_name: String,
     /// The newest label that came from the source; 0 without releases.
@@ -44,6 +74,29 @@ pub struct LevelRow {
     pub imported_time: UnixMillis,
     /// The counts as JSON; `None` without a history.
     pub counts: Option<String>,
+}
+
+/// A package that its owner has sent for an import.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct PackageRow {
+    /// The app.
+    pub app_id: AppId,
+    /// The hash of its bytes.
+    pub sha256: Sha256Hex,
+    /// The hash of its files.
+    pub package_hash: PackageHash,
+    /// The same with directory entries, as some old servers computed it; `None` if there are none.
+    pub hash_with_directories: Option<PackageHash>,
+    /// Its manifest; `None` for a single file.
+    pub manifest_sha256: Option<Sha256Hex>,
+    /// Its size in bytes.
+    pub size: i64,
+    /// The stamp of its blob when it was stored.
+    pub stamp: i64,
+    /// The stamp of its manifest's blob.
+    pub manifest_stamp: Option<i64>,
+    /// Until when it is kept for an import.
+    pub expires: UnixMillis,
 }
 
 /// The account's app that came from this app of that server.
@@ -90,4 +143,41 @@ pub async fn update_deployment(
 /// Marks a release whose package hash covers directory entries.
 pub async fn mark(tx: &mut WriteTx, release: &ReleaseId) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(MARK).bind(release).execute(conn).await)
+}
+
+/// The address of the server that an app came from.
+pub async fn source(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Option<String>> {
+    on!(tx, |conn| sqlx::query_scalar(SOURCE).bind(app).fetch_optional(conn).await)
+}
+
+/// Keeps a package for an import.
+pub async fn keep_package(tx: &mut WriteTx, row: &PackageRow) -> sqlx::Result<u64> {
+    let PackageRow { app_id, sha256, package_hash, hash_with_directories, manifest_sha256, size, stamp, manifest_stamp, expires } = row;
+    on_write!(tx, |conn| sqlx::query(KEEP_PACKAGE)
+        .bind(app_id)
+        .bind(sha256)
+        .bind(package_hash)
+        .bind(hash_with_directories)
+        .bind(manifest_sha256)
+        .bind(size)
+        .bind(stamp)
+        .bind(manifest_stamp)
+        .bind(expires)
+        .execute(conn)
+        .await)
+}
+
+/// A package that was sent for an import.
+pub async fn package(tx: &mut ReadTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Result<Option<PackageRow>> {
+    on!(tx, |conn| sqlx::query_as(PACKAGE).bind(app).bind(sha256).fetch_optional(conn).await)
+}
+
+/// Packages that are no longer kept.
+pub async fn due_packages(tx: &mut ReadTx, now: UnixMillis, limit: i64) -> sqlx::Result<Vec<PackageRow>> {
+    on!(tx, |conn| sqlx::query_as(DUE_PACKAGES).bind(now).bind(limit).fetch_all(conn).await)
+}
+
+/// Forgets a package, unless it was sent again.
+pub async fn forget_package(tx: &mut WriteTx, row: &PackageRow) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(FORGET_PACKAGE).bind(&row.app_id).bind(&row.sha256).bind(row.stamp).execute(conn).await)
 }

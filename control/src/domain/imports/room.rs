@@ -1,11 +1,13 @@
 //! What of a plan breaks a rule here, because of what is here already: quotas, taken names, taken keys. Nothing is written.
 
-use import::plan::{Place, Plan, Problem};
+use import::plan::{Place, Plan, Problem, THE_ACCOUNT};
 use shared::ids::AppId;
+use shared::keys::DeploymentKey;
 
-use super::{Import, repo};
+use super::{Import, Importer, repo};
 use crate::domain::access::apps;
-use crate::domain::deployments::repo as deployments;
+use crate::domain::change::Change;
+use crate::domain::deployments::{repo as deployments, service};
 use crate::domain::error::{Error, Quota, Result};
 use crate::domain::limits::quotas;
 use crate::infra::db::ReadTx;
@@ -15,7 +17,7 @@ impl Import<'_> {
     pub async fn problems(&self, plan: &Plan, bytes: u64) -> Result<Vec<Problem>> {
         let mut tx = self.app.db.read().await?;
         let limits = &self.app.settings.limits.quotas;
-        let (mut problems, mut new_apps) = (Vec::new(), 0);
+        let (mut problems, mut new_apps, mut new_deployments) = (Vec::new(), 0, 0);
         for app in &plan.apps {
             let place = Place { app: app.source_name.clone(), deployment: None, label: None };
             let known = repo::app(&mut tx, &self.owner, &self.source, &app.source_name).await?;
@@ -25,10 +27,12 @@ impl Import<'_> {
                     let text = "the account has an app of this name that was not imported from there. Rename one of them";
                     problems.push(Problem::new(place.clone(), text));
                 }
-                let count = app.collaborators.len();
+                let count = self.people(app);
                 if !self.ignores_quotas && count > limits.collaborators as usize {
-                    problems
-                        .push(Problem::new(place.clone(), format!("it has {count} collaborators; the quota is {}", limits.collaborators)));
+                    problems.push(Problem::new(
+                        place.clone(),
+                        format!("it would have {count} collaborators, the owner included; the quota is {}", limits.collaborators),
+                    ));
                 }
             }
             let there = match &known {
@@ -43,12 +47,16 @@ impl Import<'_> {
                 if there.iter().any(|row| row.source_name == deployment.source_name) {
                     continue;
                 }
+                new_deployments += 1;
                 let place = Place { deployment: Some(deployment.source_name.clone()), ..place.clone() };
                 if let Some(key) = deployments::find_key(&mut tx, &deployment.key).await? {
                     let is_free = key.account_id.as_str().is_empty() || (key.account_id == self.owner && key.deployment_id.is_none());
                     if !is_free {
-                        let text = "its key belongs to another deployment here. `updraft-control deployment-key release` frees it";
-                        problems.push(Problem::new(place.clone(), text));
+                        let free = match self.by {
+                            Importer::Operator(_) => "`updraft-control deployment-key release` frees it",
+                            Importer::Owner(_) => "Your administrator can free it",
+                        };
+                        problems.push(Problem::new(place.clone(), format!("its key belongs to another deployment here. {free}")));
                     }
                 }
                 if let Some(id) = &known
@@ -59,15 +67,21 @@ impl Import<'_> {
             }
         }
         if !self.ignores_quotas {
-            self.quotas(&mut tx, new_apps, bytes, &mut problems).await?;
+            self.quotas(&mut tx, (new_apps, new_deployments), bytes, &mut problems).await?;
         }
         Ok(problems)
     }
 
-    async fn quotas(&self, tx: &mut ReadTx, new_apps: u32, bytes: u64, problems: &mut Vec<Problem>) -> Result<()> {
+    async fn quotas(
+        &self,
+        tx: &mut ReadTx,
+        (new_apps, new_deployments): (u32, u32),
+        bytes: u64,
+        problems: &mut Vec<Problem>,
+    ) -> Result<()> {
         let limits = &self.app.settings.limits.quotas;
         let usage = quotas::usage(tx, &self.owner, self.app.now()).await?;
-        let place = Place { app: "the account".to_owned(), deployment: None, label: None };
+        let place = Place { app: THE_ACCOUNT.to_owned(), deployment: None, label: None };
         let mut check = |what: &str, there: u64, more: u64, quota: u64| {
             if more > 0 && there.saturating_add(more) > quota {
                 let text = format!("would have {} {what}; the quota is {quota}", there.saturating_add(more));
@@ -75,13 +89,21 @@ impl Import<'_> {
             }
         };
         check("apps", usage.apps.unsigned_abs(), new_apps.into(), limits.apps.into());
+        if let Importer::Owner(_) = self.by {
+            let (today, quota) = usage.deployments_today;
+            check("deployments created today", today.into(), new_deployments.into(), quota.into());
+        }
         check("bytes of packages", usage.stored_bytes.unsigned_abs(), bytes, limits.stored_bytes);
         Ok(())
     }
 
-    /// Checks that an app may have one more deployment. Errors: 409.
-    pub(super) async fn check_deployments(&self, tx: &mut ReadTx, app: &AppId) -> Result<()> {
-        let count = deployments::ids(tx, app).await?.len();
+    /// Checks that an app may have one more deployment, with this key. Errors: 409.
+    pub(super) async fn check_deployment(&self, change: &mut Change<'_>, app: &AppId, key: &DeploymentKey) -> Result<()> {
+        if let Importer::Owner(owner) = self.by {
+            let reuses_key = service::owns_unused_key(change, key, &self.owner).await?;
+            return quotas::acquire_deployment(self.app, change, app, (&self.owner, &self.owner), reuses_key, &owner.actor()).await;
+        }
+        let count = deployments::ids(change, app).await?.len();
         let quota = self.app.settings.limits.quotas.deployments;
         if self.ignores_quotas || count < quota as usize { Ok(()) } else { Err(Error::Quota(Quota::Deployments(quota))) }
     }

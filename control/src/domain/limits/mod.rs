@@ -260,6 +260,18 @@ pub async fn acquire_alone(app: &Context, subject: &Subject, limit: Limit, rate:
     Ok(acquired)
 }
 
+/// [`acquire_alone`] for several events: all of them or none. More than the rate has use it up.
+pub async fn acquire_many_alone(app: &Context, subject: &Subject, limit: Limit, rate: Rate, count: usize) -> Result<Result<(), u64>> {
+    let mut tx = app.db.write().await?;
+    for _ in 0..count.min(rate.count as usize) {
+        if let Err(seconds) = acquire(&mut tx, limit, subject, rate, app.now()).await? {
+            return Ok(Err(seconds));
+        }
+    }
+    tx.commit().await?;
+    Ok(Ok(()))
+}
+
 /// 429 with `Retry-After`, for everything but logins.
 pub fn too_many(seconds: u64) -> Error {
     Error::TooMany { limit: RateLimit::Address, retry_after: seconds }

@@ -65,9 +65,9 @@ impl AcceptedUpload {
 /// A complete bundle in a temporary file.
 #[derive(Debug)]
 pub struct Bundle {
-    file: NamedTempFile,
-    size: u64,
-    sha256: Sha256Hex,
+    pub(crate) file: NamedTempFile,
+    pub(crate) size: u64,
+    pub(crate) sha256: Sha256Hex,
 }
 
 /// A complete upload.
@@ -116,15 +116,15 @@ pub async fn accept(
     Ok(accepted)
 }
 
-/// Reads a bundle into a temporary file of the storage. Errors: 413 if it is larger than the limit.
-pub async fn receive(app: &Context, accepted: &AcceptedUpload, mut chunks: impl Stream<Item = Result<Bytes>> + Unpin) -> Result<Bundle> {
+/// Reads a bundle of at most `limit` bytes into a temporary file of the storage. Errors: 413.
+pub async fn receive(app: &Context, limit: u64, mut chunks: impl Stream<Item = Result<Bytes>> + Unpin) -> Result<Bundle> {
     let file = NamedTempFile::new_in(app.storage.temp_dir()).map_err(Error::unavailable)?;
     let mut writer = tokio::fs::File::from_std(file.reopen().map_err(Error::unavailable)?);
     let (mut hasher, mut size) = (Sha256::new(), 0_u64);
     while let Some(chunk) = chunks.try_next().await? {
         size += chunk.len() as u64;
-        if size > accepted.limit {
-            return Err(too_large(accepted.limit));
+        if size > limit {
+            return Err(too_large(limit));
         }
         hasher.update(&chunk);
         writer.write_all(&chunk).await.map_err(Error::unavailable)?;
@@ -242,7 +242,7 @@ fn check_runs(name: &str, contents: &Contents) -> Result<()> {
 
 /// Inspects the file off the async threads, because inflating and hashing a large bundle takes seconds. At most as many files at once as there are
 /// cores: the permit moves into the task, which continues even if nobody waits for it anymore.
-async fn inspect(app: &Context, file: NamedTempFile, size: u64, sha256: Sha256Hex) -> Result<(NamedTempFile, Contents)> {
+pub(crate) async fn inspect(app: &Context, file: NamedTempFile, size: u64, sha256: Sha256Hex) -> Result<(NamedTempFile, Contents)> {
     let permit = Arc::clone(&app.inspections).acquire_owned().await.map_err(Error::internal)?;
     let limits = app.settings.limits.archive.clone();
     let inspected = tokio::task::spawn_blocking(move || {
@@ -288,7 +288,7 @@ pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &
 
 /// Deletes a blob stored by a refused upload, unless something else uses it. A failure is only logged: the upload is refused already, and the
 /// clean-up works from rows without references.
-async fn take_back(app: &Context, of: &AppId, sha256: &Sha256Hex, stamp: i64) {
+pub(crate) async fn take_back(app: &Context, of: &AppId, sha256: &Sha256Hex, stamp: i64) {
     let removed = async {
         let mut tx = app.db.write().await?;
         if blob::discard(&mut tx, of, sha256, stamp).await? {

@@ -16,6 +16,7 @@ pub mod deployments;
 pub mod explain;
 pub mod health;
 pub mod history;
+pub mod imports;
 pub mod login;
 pub mod metrics;
 pub mod openapi;

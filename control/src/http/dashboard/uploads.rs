@@ -313,7 +313,7 @@ async fn release(
         return Err(Error::NotFound(Thing::Deployment));
     }
     let limit = accepted.limit;
-    let bundle = upload::receive(app, &accepted, part.map(|chunk| meter.take(chunk, limit))).await?;
+    let bundle = upload::receive(app, limit, part.map(|chunk| meter.take(chunk, limit))).await?;
     let received = Received { accepted, bundle, info, checked_name: (!sent.has("isUnchecked")).then_some(name) };
     let released = upload::release(Arc::clone(&app.context), grant.clone(), allowance, deployment.clone(), received);
     // All or nothing, even if the browser leaves now.

@@ -53,7 +53,8 @@ async fn read(request: Request) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+/// Parses an object. Errors: 400.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     // The parser would accept an array as an object with its members in order.
     if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
         return Err(Error::Invalid(FieldErrors::of_request(NO_OBJECT)));

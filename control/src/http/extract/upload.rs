@@ -41,7 +41,7 @@ pub(crate) async fn receive(
         match field.name() {
             Some("package") if bundle.is_none() => {
                 let chunks = field.map(|chunk| meter.take(chunk, limit));
-                bundle = Some(upload::receive(app, &accepted, chunks).await?);
+                bundle = Some(upload::receive(app, limit, chunks).await?);
             }
             Some("packageInfo") if info.is_none() => info = Some(package_info::of_upload(&receive_info(field, &meter, limit).await?)),
             Some(name @ ("package" | "packageInfo")) => {

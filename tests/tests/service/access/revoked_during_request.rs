@@ -268,15 +268,18 @@ async fn every_authenticated_change_is_tested() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_leaves_nothing_if_its_credential_expires_while_it_is_stored() {
     let app = TestApp::spawn().await;
-    for (number, (caller, revocation)) in [
-        (Caller::Role("Owner"), Revocation::Ended),
-        (Caller::ApiKey(ALL_SCOPES), Revocation::Narrowed),
-        (Caller::Role("Developer"), Revocation::Removed),
+    let (release, import) = ("POST /v1/apps/{app}/deployments/{deployment}/releases", "POST /v1/apps/{app}/imports/packages");
+    for (number, (operation, caller, revocation)) in [
+        (release, Caller::Role("Owner"), Revocation::Ended),
+        (release, Caller::ApiKey(ALL_SCOPES), Revocation::Narrowed),
+        (release, Caller::Role("Developer"), Revocation::Removed),
+        (import, Caller::Role("Owner"), Revocation::Ended),
+        (import, Caller::NamedKey, Revocation::Suspended),
     ]
     .into_iter()
     .enumerate()
     {
-        let mut scene = Scene::set(&app, "POST /v1/apps/{app}/deployments/{deployment}/releases", number).await;
+        let mut scene = Scene::set(&app, operation, number).await;
         let client = fresh(&scene, caller).await;
         let hash = Sha256Hex::of(client.token().as_bytes()).to_string();
         let question = scene.question(&client).await;

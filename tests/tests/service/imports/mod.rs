@@ -1,5 +1,7 @@
 //! `updraft-control import`: apps from another server, and the comparison with it, through the real program, beside a running control plane.
 
+mod api;
+mod by_owner;
 mod compare;
 mod killed;
 mod reference;

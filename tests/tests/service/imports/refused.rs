@@ -43,7 +43,7 @@ async fn what_breaks_a_rule_is_named_and_nothing_is_written() {
         "Weather / Production / v7: the package cannot be downloaded",
         "Weather / Production: its key belongs to another deployment here",
         "Weather / Hidden: the source does not show its key",
-        "Weather: it has 201 collaborators; the quota is 200",
+        "Weather: it would have 202 collaborators, the owner included; the quota is 200",
         "Mine: the account has an app of this name",
         "Nothing was imported.",
         "--leave-out-refused imports the rest",

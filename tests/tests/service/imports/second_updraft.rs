@@ -30,7 +30,7 @@ pub(super) async fn fill(source: &TestApp, client: &Client) {
 }
 
 /// The same update checks of both servers have the same answers, apart from addresses.
-async fn compare(source: &TestApp, app: &TestApp, keys: &[(String, String)]) {
+pub(super) async fn compare(source: &TestApp, app: &TestApp, keys: &[(String, String)]) {
     for (_, key) in keys {
         for version in ["1.0.0", "1.1.0", "1.2.3", "2.0.0"] {
             for client in ["a", "b", "c", "d"] {

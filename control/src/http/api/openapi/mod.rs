@@ -20,7 +20,7 @@ use crate::domain::error::Code;
     info(
         title = "Updraft",
         description = "Over-the-air updates for installed apps.\n\nTimes are Unix time in milliseconds unless stated otherwise. Unknown members of a body are \
-            ignored, and null means not given. A body that repeats a member, at any depth, is refused. JSON bodies are limited to 10,240 bytes. HEAD works \
+            ignored, and null means not given. A body that repeats a member, at any depth, is refused. JSON bodies are limited to 10,240 bytes, those of imports to 8 MiB. HEAD works \
             wherever GET does.\n\nNames are stored in Unicode Normalization Form C and matched in any form. They must not contain control characters, \
             invisible characters or characters that change text direction. Email addresses are stored in lowercase, with their domains as ASCII (IDNA).",
     ),
@@ -36,6 +36,7 @@ use crate::domain::error::Code;
         (name = "collaborators", description = "The people who have access to an app"),
         (name = "deployments", description = "The release channels of an app"),
         (name = "releases", description = "The versions that devices download"),
+        (name = "imports", description = "Moving apps here from another CodePush server"),
         (name = "metrics", description = "Counts of what devices report"),
         (name = "audit", description = "Who changed what, and when"),
         (name = "acquisition", description = "Update checks and reports of devices. The deployment key is the only credential"),

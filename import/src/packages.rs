@@ -5,12 +5,11 @@ use std::rc::Rc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use import::plan::{self, Place, Plan, Problem};
-use import::source::{Fault, Source};
-use import::staging::{Staged, Staging, StagingFault};
 use shared::keys::Label;
 
-use super::ImportError;
+use crate::plan::{self, Place, Plan, Problem};
+use crate::source::{Fault, Source};
+use crate::staging::{Staged, Staging, StagingFault};
 
 /// Packages to download at once.
 const AT_ONCE: usize = 4;
@@ -19,27 +18,38 @@ const MOST_FAULTS: usize = 5;
 /// After how many packages to say how far it is.
 const SAY_EVERY: usize = 50;
 
+/// Why the packages are not there. The next run continues.
+#[derive(Debug, thiserror::Error)]
+pub enum PackagesFault {
+    /// The folder for them cannot be used.
+    #[error(transparent)]
+    Disk(#[from] Fault),
+    /// Too many cannot be downloaded.
+    #[error("the other server does not deliver its packages; the last answer: {0}. Start the import again later: it continues")]
+    TooMany(Fault),
+}
+
 /// The packages of all releases.
 #[derive(Debug, Default)]
-pub(super) struct Packages {
+pub struct Packages {
     staged: HashMap<Place, Staged>,
 }
 
 impl Packages {
     /// The bytes of all packages, each counted once for each app, as storage keeps them.
-    pub(super) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         let distinct: BTreeMap<_, u64> =
             self.staged.iter().map(|(place, staged)| ((place.app.as_str(), staged.sha256.to_string()), staged.size)).collect();
         distinct.values().sum()
     }
 
     /// How many different packages there are.
-    pub(super) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.staged.values().map(|staged| staged.sha256.to_string()).collect::<std::collections::BTreeSet<_>>().len()
     }
 
     /// The releases of a deployment with their packages.
-    pub(super) fn of(&self, app: &str, deployment: &plan::Deployment) -> Vec<(plan::Release, Staged)> {
+    pub fn of(&self, app: &str, deployment: &plan::Deployment) -> Vec<(plan::Release, Staged)> {
         let with = |release: &plan::Release| {
             let staged = self.staged.get(&place(app, &deployment.source_name, release.label))?;
             Some((release.clone(), staged.clone()))
@@ -53,12 +63,7 @@ fn place(app: &str, deployment: &str, label: Label) -> Place {
 }
 
 /// Downloads and checks the packages of all releases. Those that cannot be imported become problems of the plan. Releases of one package share it.
-pub(super) async fn fetch(
-    source: &Source,
-    staging: &Staging,
-    plan: &mut Plan,
-    told: &mut dyn FnMut(&str),
-) -> Result<Packages, ImportError> {
+pub async fn fetch(source: &Source, staging: &Staging, plan: &mut Plan, told: &mut dyn FnMut(&str)) -> Result<Packages, PackagesFault> {
     let mut by_package: BTreeMap<String, Vec<(Place, plan::Release)>> = BTreeMap::new();
     for app in &plan.apps {
         for deployment in &app.deployments {
@@ -94,7 +99,7 @@ pub(super) async fn fetch(
             Err(StagingFault::Source(fault)) => {
                 faults += 1;
                 if faults >= MOST_FAULTS {
-                    return Err(ImportError::Packages(fault));
+                    return Err(PackagesFault::TooMany(fault));
                 }
                 // Not left out: it may well be there later.
                 problem = |place, text| Problem::new(place, text);

@@ -2,19 +2,46 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use import::plan::{Plan, Remark};
+use serde::Serialize;
 use shared::keys::Label;
 
-use super::line;
-use super::packages::Packages;
-use crate::domain::email::Email;
-use crate::domain::imports::{Joined, Outcome};
+use crate::packages::Packages;
+use crate::plan::{Plan, Remark, printable};
 
-/// An import, or a dry run. Its text is for people.
-#[derive(Debug)]
+/// What became of a collaborator of the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Joined {
+    /// Has an account here, and got access.
+    Added,
+    /// Has no account here: gets access when somebody confirms the address.
+    Awaited,
+    /// Cannot have an account: the address is none that mail can be sent to.
+    NoAddress,
+}
+
+/// What became of a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "result", rename_all = "camelCase")]
+pub enum Outcome {
+    /// It is the source's now.
+    Imported {
+        /// Releases that were not here.
+        added: usize,
+        /// Releases that were changed at the source.
+        updated: usize,
+    },
+    /// Somebody has released here, or cleared the history: nothing was changed.
+    #[serde(rename = "hasOwnReleases")]
+    HasOwn,
+}
+
+/// An import, or a dry run. Its text is for people, its JSON for programs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Report {
     source: String,
-    owner: Email,
+    account: String,
     apps: usize,
     deployments: usize,
     releases: usize,
@@ -33,7 +60,8 @@ pub struct Report {
 }
 
 /// An app that was imported.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Imported {
     /// Its name here.
     pub name: String,
@@ -44,7 +72,8 @@ pub struct Imported {
 }
 
 /// A deployment that was imported.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ImportedDeployment {
     /// Its name here.
     pub name: String,
@@ -57,16 +86,17 @@ pub struct ImportedDeployment {
     /// Releases whose package hash covers directory entries.
     pub marked: Vec<Label>,
     /// What became of its history.
+    #[serde(flatten)]
     pub outcome: Outcome,
 }
 
 impl Report {
     /// Of a plan whose packages were checked.
-    pub(super) fn new(source: &str, owner: &Email, plan: &Plan, packages: &Packages) -> Self {
+    pub fn new(source: &str, account: &str, plan: &Plan, packages: &Packages) -> Self {
         let deployments = || plan.apps.iter().flat_map(|app| &app.deployments);
         Self {
             source: source.to_owned(),
-            owner: owner.clone(),
+            account: account.to_owned(),
             apps: plan.apps.len(),
             deployments: deployments().count(),
             releases: deployments().map(|deployment| deployment.releases.len()).sum(),
@@ -80,6 +110,24 @@ impl Report {
         }
     }
 
+    /// What was found, and what is carried over in another form. For the question before an import.
+    pub fn found(&self) -> String {
+        let mut text = String::new();
+        // Writing to a text cannot fail.
+        let _ = self.write_found(&mut text);
+        text
+    }
+
+    fn write_found(&self, formatter: &mut impl fmt::Write) -> fmt::Result {
+        let Self { source, apps, deployments, releases, packages, bytes, .. } = self;
+        writeln!(
+            formatter,
+            "Found at {source}: apps {apps}, deployments {deployments}, releases {releases}, packages {packages} ({bytes} bytes)."
+        )?;
+        list(formatter, "Carried over in another form:", &self.notes)?;
+        list(formatter, "Left out, because an upload here would be refused:", &self.left_out)
+    }
+
     /// Whether nothing stands against the import.
     pub fn is_possible(&self) -> bool {
         self.problems.is_empty()
@@ -88,13 +136,7 @@ impl Report {
 
 impl Display for Report {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        let Self { source, apps, deployments, releases, packages, bytes, .. } = self;
-        writeln!(
-            formatter,
-            "Found at {source}: apps {apps}, deployments {deployments}, releases {releases}, packages {packages} ({bytes} bytes)."
-        )?;
-        list(formatter, "Carried over in another form:", &self.notes)?;
-        list(formatter, "Left out, because an upload here would be refused:", &self.left_out)?;
+        self.write_found(formatter)?;
         list(formatter, "What stands against the import:", &self.problems)?;
         if !self.is_possible() {
             writeln!(formatter, "\nNothing was imported.")?;
@@ -106,7 +148,7 @@ impl Display for Report {
         let Some(imported) = &self.imported else {
             return writeln!(formatter, "\nNothing stands against the import. Nothing was imported: this was a dry run.");
         };
-        writeln!(formatter, "\nImported into the account {}:", &*self.owner)?;
+        writeln!(formatter, "\nImported into the account {}:", printable(&self.account))?;
         for app in imported {
             app.deployments.iter().try_for_each(|deployment| write_deployment(formatter, &app.name, deployment))?;
         }
@@ -114,12 +156,12 @@ impl Display for Report {
     }
 }
 
-fn list(formatter: &mut Formatter<'_>, title: &str, remarks: &[Remark]) -> fmt::Result {
+fn list(formatter: &mut impl fmt::Write, title: &str, remarks: &[Remark]) -> fmt::Result {
     if remarks.is_empty() {
         return Ok(());
     }
     writeln!(formatter, "\n{title}")?;
-    remarks.iter().try_for_each(|remark| writeln!(formatter, "  {}", line(remark)))
+    remarks.iter().try_for_each(|remark| writeln!(formatter, "  {}: {}", remark.place, remark.text))
 }
 
 fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &ImportedDeployment) -> fmt::Result {
@@ -156,7 +198,7 @@ fn write_rest(formatter: &mut Formatter<'_>, imported: &[Imported]) -> fmt::Resu
                 emails.push(email);
             }
         }
-        emails.join(", ")
+        printable(&emails.join(", "))
     };
     let (awaited, without) = (with(Joined::Awaited), with(Joined::NoAddress));
     writeln!(formatter, "\nNot carried over:")?;

@@ -1,0 +1,240 @@
+//! Import endpoints, for the future owner of the apps. The client reads the other server: nothing here fetches an address.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::header;
+use futures_util::TryStreamExt;
+use import::plan::THE_ACCOUNT;
+use import::report::{Joined, Outcome};
+use serde::de::DeserializeOwned;
+use shared::FieldErrors;
+use shared::api::imports::{
+    CollaboratorState, ImportLimits, ImportProblem, ImportProblemsAnswer, ImportResult, ImportedApp, ImportedAppAnswer,
+    ImportedCollaborator, ImportedDeployment, ImportedHistory, ImportedHistoryAnswer, ImportedPackage, ImportedPackageAnswer,
+    MAX_IMPORT_BODY, MAX_IMPORT_RELEASES, NewImportedApp, PlannedImport,
+};
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
+use utoipa_axum::routes;
+
+use crate::domain::access::grant::OwnApp;
+use crate::domain::access::{AppGrant, NotApiKey};
+use crate::domain::error::{Error, Result};
+use crate::domain::imports::sent::{self, Sent};
+use crate::domain::imports::{Import, packages};
+use crate::domain::releases::size::MAX_RANGES;
+use crate::domain::releases::{UploadAllowance, upload};
+use crate::http::AppState;
+use crate::http::extract::DeploymentPath;
+use crate::http::extract::json::{self, Json};
+
+/// The routes of this area.
+pub fn routes() -> OpenApiRouter<AppState> {
+    // Each body has a limit of its own, and packages are streamed to disk. The framework's limit is for bodies in memory.
+    OpenApiRouter::new()
+        .routes(routes!(check_import).layer(DefaultBodyLimit::disable()))
+        .routes(routes!(import_app).layer(DefaultBodyLimit::disable()))
+        .routes(routes!(import_package).layer(DefaultBodyLimit::disable()))
+        .routes(routes!(import_history).layer(DefaultBodyLimit::disable()))
+}
+
+/// Check an import.
+///
+/// Says what stands against importing these apps into the caller's account: quotas, and names and keys that are taken. Changes nothing. API keys cannot
+/// import.
+///
+/// `updraft import codepush` reads the other server and calls this operation and the others of this group.
+#[utoipa::path(
+    post,
+    path = "/v1/imports/check",
+    tag = "imports",
+    security(("bearer" = ["not an API key"])),
+    request_body = PlannedImport,
+    responses((status = 200, body = ImportProblemsAnswer))
+)]
+pub async fn check_import(
+    State(app): State<AppState>,
+    caller: NotApiKey,
+    allowance: UploadAllowance,
+    request: Request,
+) -> Result<Json<ImportProblemsAnswer>> {
+    let planned: PlannedImport = read(&app, &caller, request).await?;
+    let mut errors = FieldErrors::default();
+    let source = errors.take("source", planned.source.required().and_then(|source| sent::source(&source)));
+    let apps = errors.take("apps", planned.apps.required().and_then(|apps| apps.into_iter().map(sent::app).collect::<Result<_, _>>()));
+    let stored_bytes = errors.take("storedBytes", planned.stored_bytes.optional());
+    let (Some(source), Some(apps), Some(stored_bytes)) = (source, apps, stored_bytes) else { return Err(errors.into()) };
+    let import = Import::by_owner(&app, &caller, source);
+    let plan = import::plan::Plan { apps, ..Default::default() };
+    let problems = import.problems(&plan, stored_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default()).await?;
+    drop(allowance);
+    let present = |problem: import::plan::Problem| {
+        let import::plan::Remark { place, text } = problem.remark;
+        ImportProblem { app: (place.app != THE_ACCOUNT).then_some(place.app), deployment: place.deployment, message: text }
+    };
+    let limits = &app.settings.limits;
+    let limits = ImportLimits {
+        max_releases: MAX_IMPORT_RELEASES,
+        max_version_ranges: MAX_RANGES,
+        max_snapshot_bytes: limits.snapshot_bytes,
+        max_archive_entries: limits.archive.entries,
+        max_archive_bytes: limits.archive.uncompressed_bytes,
+        max_archive_ratio: limits.archive.ratio,
+    };
+    Ok(Json(ImportProblemsAnswer { problems: problems.into_iter().map(present).collect(), limits }))
+}
+
+/// Import an app.
+///
+/// Creates an app with its deployments and their keys, or what an earlier call has not created of it: a repeated call creates nothing twice. The app
+/// belongs to the caller. A deployment key is taken only if nobody has it.
+///
+/// Collaborators are added when the app is created, as Developers. Each counts toward the rate limit for adding collaborators. API keys cannot import.
+#[utoipa::path(
+    post,
+    path = "/v1/imports/apps",
+    tag = "imports",
+    security(("bearer" = ["not an API key"])),
+    request_body = NewImportedApp,
+    responses(
+        (status = 200, body = ImportedAppAnswer),
+        (
+            status = 409,
+            description = "The caller has another app of this name, or the app another deployment of this name; a key is taken; or the caller has \
+                reached a quota"
+        ),
+    )
+)]
+pub async fn import_app(
+    State(app): State<AppState>,
+    caller: NotApiKey,
+    allowance: UploadAllowance,
+    request: Request,
+) -> Result<Json<ImportedAppAnswer>> {
+    let new: NewImportedApp = read(&app, &caller, request).await?;
+    let mut errors = FieldErrors::default();
+    let source = errors.take("source", new.source.required().and_then(|source| sent::source(&source)));
+    let planned = errors.take("app", new.app.required().and_then(sent::app));
+    let (Some(source), Some(planned)) = (source, planned) else { return Err(errors.into()) };
+    let import = Import::by_owner(&app, &caller, source);
+    let imported = import.app(&planned).await?;
+    drop(allowance);
+    let deployment = |(source_name, _, name)| ImportedDeployment { source_name, name };
+    let collaborator = |(email, joined)| {
+        let state = match joined {
+            Joined::Added => CollaboratorState::Added,
+            Joined::Awaited => CollaboratorState::Awaited,
+            Joined::NoAddress => CollaboratorState::NoAddress,
+        };
+        ImportedCollaborator { email, state }
+    };
+    Ok(Json(ImportedAppAnswer {
+        app: ImportedApp {
+            name: imported.name,
+            deployments: imported.deployments.into_iter().map(deployment).collect(),
+            collaborators: imported.collaborators.into_iter().map(collaborator).collect(),
+        },
+    }))
+}
+
+/// Import a package.
+///
+/// Sends the bundle of releases to import: a ZIP archive, or any other single file, as the whole body. It is checked like an uploaded bundle, and kept for
+/// three days. Then it is deleted, unless a history that refers to it was imported. Only the owner of an imported app can send packages; API keys cannot.
+#[utoipa::path(
+    post,
+    path = "/v1/apps/{app}/imports/packages",
+    tag = "imports",
+    security(("bearer" = ["apps.own"])),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses(
+        (status = 200, body = ImportedPackageAnswer),
+        (status = 409, description = "The app was not imported, or its owner has reached the storage quota"),
+    )
+)]
+pub async fn import_package(
+    State(app): State<AppState>,
+    grant: AppGrant<OwnApp>,
+    allowance: UploadAllowance,
+    request: Request,
+) -> Result<Json<ImportedPackageAnswer>> {
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let limit = packages::accept(&app, &grant, length).await?;
+    let cut = |_| Error::invalid("package", "the body ended early");
+    let bundle = upload::receive(&app, limit, request.into_body().into_data_stream().map_err(cut)).await?;
+    let kept = app.work.run(packages::keep(Arc::clone(&app.context), grant, allowance, bundle)).await?;
+    let size = u64::try_from(kept.size).map_err(Error::internal)?;
+    let package = ImportedPackage { sha256: kept.sha256, package_hash: kept.package_hash, size, expires: kept.expires };
+    Ok(Json(ImportedPackageAnswer { package }))
+}
+
+/// Import a history.
+///
+/// Imports all releases of a deployment at once, with the packages that were sent for them, and the other server's counts. If packages are missing,
+/// nothing is changed, and the answer lists them.
+///
+/// As long as all releases of the deployment came from the other server, a repeated call adds what is new there and takes over what was changed. Labels
+/// only grow: a release that was left out never comes later. Only the owner of an imported app can import its histories; API keys cannot.
+#[utoipa::path(
+    post,
+    path = "/v1/apps/{app}/deployments/{deployment}/imports",
+    tag = "imports",
+    security(("bearer" = ["apps.own"])),
+    request_body = ImportedHistory,
+    responses(
+        (status = 200, body = ImportedHistoryAnswer),
+        (
+            status = 409,
+            description = "The deployment was not imported; or it would have too many releases, version ranges or bytes, or its owner has reached a quota"
+        ),
+    )
+)]
+pub async fn import_history(
+    State(app): State<AppState>,
+    grant: AppGrant<OwnApp>,
+    allowance: UploadAllowance,
+    DeploymentPath(deployment): DeploymentPath,
+    request: Request,
+) -> Result<Json<ImportedHistoryAnswer>> {
+    let body = body(request).await?;
+    // Histories are large, and written in one transaction: at most two at once, of two accounts.
+    let turn = app.front.import_turns.take(grant.account()).await?;
+    let history: ImportedHistory = turn.run(move || parse(&body)).await??;
+    let mut errors = FieldErrors::default();
+    let releases = errors.take("releases", history.releases.required());
+    let counts = errors.take("counts", history.counts.optional());
+    let (Some(releases), Some(counts)) = (releases, counts) else { return Err(errors.into()) };
+    let context = Arc::clone(&app.context);
+    let write = async move {
+        let sent = sent::history(&context, &grant, &deployment, releases, counts.unwrap_or_default()).await;
+        drop((turn, allowance));
+        sent
+    };
+    // All or nothing, even if the client disconnects now.
+    let (result, added, updated, missing_packages) = match app.work.run(write).await? {
+        Sent::Done(Outcome::Imported { added, updated }) => (ImportResult::Imported, added, updated, Vec::new()),
+        Sent::Done(Outcome::HasOwn) => (ImportResult::HasOwnReleases, 0, 0, Vec::new()),
+        Sent::Missing(packages) => (ImportResult::PackagesMissing, 0, 0, packages),
+    };
+    Ok(Json(ImportedHistoryAnswer { result, added, updated, missing_packages }))
+}
+
+/// The bytes of a JSON body, which can be larger here than elsewhere. Errors: 400, 413, 415.
+async fn body(request: Request) -> Result<Vec<u8>> {
+    let (parts, body): (_, Body) = request.into_parts();
+    let bytes = json::read_body(&parts.headers, body, MAX_IMPORT_BODY).await?;
+    json::check_type(&parts.headers, &bytes)?;
+    Ok(bytes)
+}
+
+/// A JSON body, parsed on a turn.
+async fn read<T: DeserializeOwned + Send + 'static>(app: &AppState, caller: &NotApiKey, request: Request) -> Result<T> {
+    let body = body(request).await?;
+    app.front.import_turns.take(caller.account()).await?.run(move || parse(&body)).await?
+}
+
+/// No body is an empty object: a required member is named as missing then.
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
+    json::parse(if body.is_empty() { b"{}" } else { body })
+}

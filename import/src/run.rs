@@ -1,0 +1,145 @@
+//! An import from beginning to end, for an operator, who writes to the database, or for an account, which calls the API.
+//!
+//! In this order, so that nothing is written before everything is known: [`Run::prepare`] reads the other server, downloads and checks all packages into a
+//! folder, and compares the plan with the rules and with what the target has already. [`Ready::write`] then writes, app by app. Killed at any point and
+//! started again, it continues: the folder has the packages, and the target finds what an earlier run has written.
+
+use std::path::PathBuf;
+
+use shared::archive::ArchiveLimits;
+
+use crate::packages::{self, Packages, PackagesFault};
+use crate::plan::{self, Limits, Plan, Problem};
+use crate::report::{Imported, ImportedDeployment, Joined, Outcome, Report};
+use crate::source::{Fault, Source};
+use crate::staging::{Staged, Staging};
+
+/// Where apps are moved to.
+pub trait Target {
+    /// Why something cannot be read or written there.
+    type Error;
+    /// An app there.
+    type App;
+
+    /// The problems of a plan, because of what is there already. `bytes` is the sum of the packages' sizes, each counted once.
+    fn problems(&mut self, source: &str, plan: &Plan, bytes: u64) -> impl Future<Output = Result<Vec<Problem>, Self::Error>>;
+
+    /// Creates an app with its deployments and collaborators, or what an earlier run has not created of it.
+    fn app(&mut self, source: &str, planned: &plan::App) -> impl Future<Output = Result<Created<Self::App>, Self::Error>>;
+
+    /// Imports the releases of a deployment, oldest first, each with its checked package, and its counts.
+    fn history(
+        &mut self,
+        app: &Self::App,
+        deployment: &plan::Deployment,
+        history: &[(plan::Release, Staged)],
+    ) -> impl Future<Output = Result<Outcome, Self::Error>>;
+}
+
+/// An app that was created, with what became of its collaborators.
+#[derive(Clone, Debug)]
+pub struct Created<A> {
+    /// The app.
+    pub app: A,
+    /// The collaborators of the source, other than its owner at the target.
+    pub collaborators: Vec<(String, Joined)>,
+}
+
+/// An import.
+#[derive(Debug)]
+pub struct Run<'r> {
+    /// The server that apps are moved from.
+    pub source: Source,
+    /// The names of the apps there; all that the key can see if empty.
+    pub apps: &'r [String],
+    /// The folder for packages.
+    pub folder: PathBuf,
+    /// The limits of the target for histories.
+    pub limits: Limits,
+    /// The limits of the target for archives.
+    pub archive: ArchiveLimits,
+    /// The largest package that the target takes, in bytes.
+    pub largest_package: u64,
+    /// Whether to import the rest of a history if some of its releases are refused.
+    pub leaves_out_refused: bool,
+    /// The account there that the apps will belong to, for the report.
+    pub account: &'r str,
+}
+
+/// Why an import was aborted. It can be started again, and continues.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError<E> {
+    /// The other server failed, or the folder for packages.
+    #[error(transparent)]
+    Source(#[from] Fault),
+    /// The packages could not be downloaded.
+    #[error(transparent)]
+    Packages(#[from] PackagesFault),
+    /// The target failed, or somebody has changed what was planned.
+    #[error("{0}")]
+    Target(E),
+}
+
+/// An import that is ready to be written, unless something stands against it.
+#[derive(Debug)]
+pub struct Ready {
+    /// What was found.
+    pub report: Report,
+    source: Source,
+    plan: Plan,
+    packages: Packages,
+    staging: Staging,
+}
+
+impl Run<'_> {
+    /// Reads and checks everything. Calls `told` with a line of progress now and then.
+    pub async fn prepare<T: Target>(self, target: &mut T, told: &mut dyn FnMut(&str)) -> Result<Ready, RunError<T::Error>> {
+        let source = self.source;
+        told(&format!("Reading {}.", source.address()));
+        let apps = source.read(self.apps, |app| told(&format!("Reading {app}."))).await?;
+        let mut plan = plan::plan(apps, self.limits);
+        let staging = Staging::open(self.folder, self.archive, self.largest_package).await?;
+        let packages = packages::fetch(&source, &staging, &mut plan, told).await?;
+        let mut report = Report::new(source.address(), self.account, &plan, &packages);
+        plan.problems.extend(target.problems(source.address(), &plan, packages.bytes()).await.map_err(RunError::Target)?);
+        plan.problems.sort_by(|one, other| one.remark.place.cmp(&other.remark.place));
+        if self.leaves_out_refused {
+            report.left_out = plan.leave_out_refused();
+        }
+        report.problems = plan.problems.iter().map(|problem| problem.remark.clone()).collect();
+        report.can_leave_out = plan.problems.iter().any(|problem| problem.can_be_left_out);
+        Ok(Ready { report, source, plan, packages, staging })
+    }
+}
+
+impl Ready {
+    /// Writes everything, app by app, and deletes the packages from the folder. Does nothing if something stands against the import.
+    pub async fn write<T: Target>(self, target: &mut T, told: &mut dyn FnMut(&str)) -> Result<Report, RunError<T::Error>> {
+        let Self { mut report, source, plan, packages, staging } = self;
+        if !report.is_possible() {
+            return Ok(report);
+        }
+        let mut imported = Vec::new();
+        for planned in &plan.apps {
+            let Created { app, collaborators } = target.app(source.address(), planned).await.map_err(RunError::Target)?;
+            let mut deployments = Vec::new();
+            for deployment in &planned.deployments {
+                told(&format!("Importing {} / {}: {} releases.", planned.source_name, deployment.source_name, deployment.releases.len()));
+                let history = packages.of(&planned.source_name, deployment);
+                let outcome = target.history(&app, deployment, &history).await.map_err(RunError::Target)?;
+                deployments.push(ImportedDeployment {
+                    name: deployment.name.as_str().to_owned(),
+                    releases: deployment.releases.len(),
+                    first: deployment.releases.first().map(|release| release.label),
+                    last: deployment.releases.last().map(|release| release.label),
+                    marked: history.iter().filter(|(_, staged)| staged.counts_directories).map(|(release, _)| release.label).collect(),
+                    outcome,
+                });
+            }
+            imported.push(Imported { name: planned.name.as_str().to_owned(), deployments, collaborators });
+        }
+        report.imported = Some(imported);
+        staging.clear().await?;
+        Ok(report)
+    }
+}
