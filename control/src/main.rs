@@ -490,9 +490,9 @@ async fn import_compare(given: &RawSettings, arguments: &CompareArguments) -> Re
         None => Config::read(given)?.settings.base_url,
     };
     let (from, checks, log) = (arguments.from.clone(), arguments.checks, arguments.log.clone());
-    let wanted = compare::Wanted { from, to, deployments, checks, log, rate: arguments.rate, key, seed: arguments.seed };
+    let wanted = compare::Run { from, to, checks, log, rate: arguments.rate, key, seed: arguments.seed };
     serve::install_crypto();
-    let report = compare::run(&db, wanted, &mut |text| eprintln!("{}", text.escape_debug())).await;
+    let report = compare::run(&db, &deployments, wanted, &mut |text| eprintln!("{}", text.escape_debug())).await;
     db.close().await;
     let report = report?;
     write!(std::io::stdout(), "{report}")?;

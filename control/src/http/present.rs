@@ -63,8 +63,8 @@ pub fn metrics(counters: Vec<CounterRow>) -> MetricsAnswer {
 
 /// The counts of the server that a deployment was imported from.
 pub fn imported_metrics(level: Option<StartingLevel>) -> ImportedMetricsAnswer {
-    let Some(StartingLevel { source, time, counts }) = level else {
-        return ImportedMetricsAnswer { imported_from: None, imported_time: None, metrics: BTreeMap::new() };
+    let Some(StartingLevel { source, time, newest_label, counts }) = level else {
+        return ImportedMetricsAnswer { imported_from: None, imported_time: None, newest_imported_label: None, metrics: BTreeMap::new() };
     };
     let of = |counts: import::source::Counts| Counts {
         active: counts.active,
@@ -73,7 +73,7 @@ pub fn imported_metrics(level: Option<StartingLevel>) -> ImportedMetricsAnswer {
         failed: counts.failed,
     };
     let metrics = counts.into_iter().map(|(place, counts)| (place, of(counts))).collect();
-    ImportedMetricsAnswer { imported_from: Some(source), imported_time: Some(time), metrics }
+    ImportedMetricsAnswer { imported_from: Some(source), imported_time: Some(time), newest_imported_label: newest_label, metrics }
 }
 
 /// A deployment key, or what stands for one that the caller may not see.

@@ -1,7 +1,6 @@
 //! Asks the old server and this one the same update checks, and finds the reason of each difference.
 //!
-//! The checks are generated from the histories here, or taken from an access log. Every request is a GET. Start reading at [`Comparison::ask`] and
-//! [`Compared::explain`].
+//! The checks are generated from the histories here, or taken from an access log. Every request is a GET. Start reading at [`run::Run::compare`].
 
 mod answer;
 mod ask;
@@ -12,6 +11,7 @@ mod log;
 mod model;
 mod reason;
 mod report;
+pub mod run;
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ impl Deployment {
         Self { name, key, releases, imported }
     }
 
-    /// Its name, as the operator gave it.
+    /// Its name, as it was given.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
+use serde_json::{Value, json};
+
 use super::check::Check;
 use super::reason::{Cause, Class};
 use crate::plan::printable;
@@ -51,6 +53,32 @@ impl Report {
         if examples.len() < EXAMPLES {
             examples.push(check.target());
         }
+    }
+
+    /// The comparison for programs.
+    pub fn json(&self) -> Value {
+        let group = |((class, deployment, causes), (count, examples)): (&Group, &(usize, Vec<String>))| {
+            let class = match class {
+                Class::Failed => "failed",
+                Class::Unexplained => "unexplained",
+                Class::Explained => "explained",
+            };
+            let reasons: Vec<_> = causes.iter().map(Cause::sentence).collect();
+            json!({ "kind": class, "deployment": deployment, "reasons": reasons, "checks": count, "examples": examples })
+        };
+        json!({
+            "old": self.old,
+            "new": self.new,
+            "deployments": self.deployments,
+            "checks": self.asked,
+            "equal": self.equal,
+            "explained": self.explained,
+            "unexplained": self.unexplained,
+            "failed": self.failed,
+            "notAsked": self.not_asked,
+            "objection": self.objection(),
+            "differences": self.groups.iter().map(group).collect::<Vec<_>>(),
+        })
     }
 
     /// Why the servers cannot be called equal for devices; `None` if every check was answered by both, and every difference has its reason.

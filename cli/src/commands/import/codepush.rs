@@ -1,6 +1,6 @@
 //! `updraft import codepush`. It reads the other server from this machine, with the user's own key there: the service never does.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use etcetera::BaseStrategy;
@@ -106,12 +106,19 @@ impl CodepushCommand {
 
     /// The key of the other server.
     fn key(&self) -> Result<String> {
-        let Some(path) = &self.key_file else { return prompt::secret("Your access key there?", "--key-file FILE") };
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Error::usage(format!("cannot read {}: {error}", path.display()), "Give a file with an access key of the other server.")
-        })?;
-        Ok(text.trim().to_owned())
+        match &self.key_file {
+            Some(path) => read_key(path),
+            None => prompt::secret("Your access key there?", "--key-file FILE"),
+        }
     }
+}
+
+/// Reads a key of the other server.
+pub(super) fn read_key(path: &Path) -> Result<String> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Error::usage(format!("cannot read {}: {error}", path.display()), "Give a file with an access key of the other server.")
+    })?;
+    Ok(text.trim().to_owned())
 }
 
 /// Prints the report. Errors: conflict (5) if something stands against the import.
@@ -124,7 +131,7 @@ fn finish(context: &Context, report: &Report, is_dry_run: bool) -> Result<()> {
     }
     if !is_dry_run {
         context.done("Imported.");
-        context.note("Compare before you switch: docs/migrating-from-codepush.md says how.");
+        context.note("Compare before you switch: `updraft import compare`.");
     }
     Ok(())
 }
@@ -147,7 +154,8 @@ fn failed(error: RunError<Error>) -> Error {
     }
 }
 
-fn of_source(fault: &Fault) -> Error {
+/// A failure of the other server, with what to do.
+pub(super) fn of_source(fault: &Fault) -> Error {
     let (kind, next) = match fault {
         Fault::Address(_) => (Kind::Usage, "Give the address as the other server's own CLI uses it."),
         Fault::KeyShape | Fault::Key => (Kind::Usage, "Create an access key on the other server, and give that."),

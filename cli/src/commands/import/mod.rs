@@ -1,6 +1,7 @@
 //! `updraft import`: moves apps here from another server.
 
 mod codepush;
+mod compare;
 mod target;
 
 use clap::Subcommand;
@@ -14,6 +15,9 @@ pub(crate) enum ImportCommand {
     /// Move apps here from any CodePush server: deployments with their keys, releases, packages, collaborators.
     #[command(after_help = codepush::EXAMPLES)]
     Codepush(codepush::CodepushCommand),
+    /// Compare the update checks of the other server and this one: every difference, with its reason.
+    #[command(after_help = compare::EXAMPLES)]
+    Compare(compare::CompareCommand),
 }
 
 impl ImportCommand {
@@ -21,6 +25,7 @@ impl ImportCommand {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         match self {
             Self::Codepush(command) => command.run(context).await,
+            Self::Compare(command) => command.run(context).await,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use import::source::Counts;
+use shared::keys::Label;
 use shared::time::UnixMillis;
 
 use super::repo;
@@ -19,6 +20,8 @@ pub struct StartingLevel {
     pub source: String,
     /// When they were read there.
     pub time: UnixMillis,
+    /// The newest release that came from there.
+    pub newest_label: Option<Label>,
     /// The counts by label or binary version.
     pub counts: BTreeMap<String, Counts>,
 }
@@ -27,6 +30,7 @@ pub struct StartingLevel {
 pub async fn starting_level(tx: &mut ReadTx, grant: &AppGrant<ReadMetrics>, deployment: &str) -> Result<Option<StartingLevel>> {
     let deployment = deployments::find(tx, grant.app(), deployment).await?;
     let Some(row) = repo::level(tx, &deployment.id).await? else { return Ok(None) };
+    let newest_label = u32::try_from(row.last_label).ok().and_then(Label::new);
     let counts = row.counts.as_deref().map(serde_json::from_str).transpose().map_err(Error::internal)?;
-    Ok(Some(StartingLevel { source: row.source, time: row.imported_time, counts: counts.unwrap_or_default() }))
+    Ok(Some(StartingLevel { source: row.source, time: row.imported_time, newest_label, counts: counts.unwrap_or_default() }))
 }

@@ -14,7 +14,7 @@ const DEPLOYMENTS: &str = "SELECT i.deployment_id, d.name, i.source_name, i.last
     JOIN deployments d ON d.id = i.deployment_id WHERE d.app_id = $1";
 const DEPLOYMENT: &str = "SELECT i.deployment_id, d.name, i.source_name, i.last_label, i.counts FROM imported_deployments i \
     JOIN deployments d ON d.id = i.deployment_id WHERE i.deployment_id = $1";
-const LEVEL: &str = "SELECT a.source, d.imported_time, d.counts FROM imported_deployments d JOIN deployments ON deployments.id = d.deployment_id \
+const LEVEL: &str = "SELECT a.source, d.imported_time, d.last_label, d.counts FROM imported_deployments d JOIN deployments ON deployments.id = d.deployment_id \
     JOIN imported_apps a ON a.app_id = deployments.app_id WHERE d.deployment_id = $1";
 const INSERT_DEPLOYMENT: &str =
     "INSERT INTO imported_deployments (deployment_id, source_name, last_label, counts, imported_time) VALUES ($1, $2, 0, NULL, $3)";
@@ -72,6 +72,8 @@ pub struct LevelRow {
     pub source: String,
     /// When it was read.
     pub imported_time: UnixMillis,
+    /// The newest label that came from there; 0 without releases.
+    pub last_label: i64,
     /// The counts as JSON; `None` without a history.
     pub counts: Option<String>,
 }

@@ -158,3 +158,53 @@ async fn api_keys_and_wrong_arguments_are_refused_with_advice() {
     let ended = cli.expect(4, &arguments(&old.base, &["--app", "Wether"])).await;
     assert!(ended.err.contains("The key sees: Weather") || ended.err.contains("the key sees: Weather"), "{ended:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_answers_of_both_servers_are_compared_by_the_cli() {
+    let source = TestApp::spawn().await;
+    let grace = source.sign_up("grace").await;
+    fill(&source, &grace).await;
+    let (app, ada) = target().await;
+    let cli = cli(&app, &ada, grace.token());
+    cli.expect(0, &arguments(&source.base, &["--app", "Weather"])).await;
+
+    let compare = |more: &[&str]| -> Vec<String> {
+        let all = [&["import", "compare", "--from", &source.base, "--checks", "300", "--rate", "1000/s"], more].concat();
+        all.into_iter().map(str::to_owned).collect()
+    };
+    let run = async |code: i32, more: &[&str]| {
+        let arguments = compare(more);
+        cli.expect(code, &arguments.iter().map(String::as_str).collect::<Vec<_>>()).await
+    };
+    let ended = run(0, &["--app", "Weather"]).await;
+    assert!(ended.out.contains("Deployments: 3.") && ended.out.contains("Checks: 300. Equal: 300."), "{ended:?}");
+    assert!(ended.err.contains("Both servers answered every check"), "{ended:?}");
+
+    // What is released there afterwards is found, and has its reason.
+    grace.upload("Weather", "Staging", b"later", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let ended = run(0, &["-a", "Weather", "-d", "Staging", "--key-file", "old-key"]).await;
+    assert!(ended.out.contains("Weather/Staging") && ended.out.contains("v4 was released on the old server after the import"), "{ended:?}");
+    // A server that does not know the deployments was not compared.
+    let empty = TestApp::spawn().await;
+    let other = ["import", "compare", "--from", &empty.base, "-a", "Weather", "--checks", "30", "--rate", "1000/s"];
+    let ended = cli.run(&[&other[..], &["--output", "json"]].concat()).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let document: Value = serde_json::from_str(&ended.out).unwrap();
+    assert!(document["failed"].as_u64().unwrap() > 0 && document["objection"].is_string(), "{document}");
+
+    // A log instead of generated checks.
+    let key = ada.deployment_key("Weather", "Staging").await;
+    cli.write("access.log", format!("/updateCheck?deploymentKey={key}&appVersion=1.2.3&clientUniqueId=a\nnoise\n"));
+    let ended = run(0, &["-a", "Weather", "-d", "Staging", "--log", "access.log"]).await;
+    assert!(ended.err.contains("Log lines: 2. Checks of these deployments: 1"), "{ended:?}");
+    assert!(!ended.out.contains(&key) && !ended.err.contains(&key), "{ended:?}");
+    run(2, &["-a", "Weather", "--log", "absent.log"]).await;
+    run(4, &["-a", "Weather", "-d", "Absent"]).await;
+    run(4, &["-a", "Wether"]).await;
+
+    // Without the right to see keys, nothing can be asked.
+    let reader = app.api_key("ada", &["read"]).await;
+    let cli = self::cli(&app, &reader, "key");
+    let ended = cli.expect(1, &["import", "compare", "--from", &source.base, "-a", "Weather"]).await;
+    assert!(ended.err.contains("does not show the key of"), "{ended:?}");
+}

@@ -1,0 +1,110 @@
+//! A comparison from beginning to end, for an operator, who reads the histories here from the database, or for an account, which reads them by the API.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::PathBuf;
+
+use super::{Check, Comparison, Deployment, Rate, Report, Server, generate, read};
+use crate::source::{Entry, Fault, Source};
+
+/// The deployments here, with their histories.
+pub trait Histories {
+    /// Why they cannot be read.
+    type Error;
+
+    /// Reads them, as they are now. Always the same ones, in the same order.
+    fn read(&mut self) -> impl Future<Output = Result<Vec<Deployment>, Self::Error>>;
+}
+
+/// What to compare.
+#[derive(Debug)]
+pub struct Run {
+    /// The old server's address.
+    pub from: String,
+    /// This one's.
+    pub to: String,
+    /// How many checks at most.
+    pub checks: usize,
+    /// The access log to take checks from; they are generated without one.
+    pub log: Option<PathBuf>,
+    /// How often each server is asked.
+    pub rate: Rate,
+    /// A key of an account of the old server, to read the histories there.
+    pub key: Option<String>,
+    /// What generated checks depend on.
+    pub seed: u64,
+}
+
+/// Why a comparison was aborted.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError<E> {
+    /// An address is invalid, or the old server's histories cannot be read.
+    #[error(transparent)]
+    Source(#[from] Fault),
+    /// The deployments here cannot be read.
+    #[error("{0}")]
+    Here(E),
+    /// The log cannot be read.
+    #[error("--log: {0} cannot be read: {1}")]
+    Log(String, #[source] io::Error),
+}
+
+impl Run {
+    /// Compares. Calls `told` with a line of progress now and then.
+    pub async fn compare<H: Histories>(self, here: &mut H, told: &mut dyn FnMut(&str)) -> Result<Report, CompareError<H::Error>> {
+        let deployments = here.read().await.map_err(CompareError::Here)?;
+        let (old, new) = (Server::new(&self.from, self.rate)?, Server::new(&self.to, self.rate)?);
+        let there = self.histories(&deployments, told).await?;
+        let checks = self.choose(&deployments, told).map_err(|(path, error)| CompareError::Log(path, error))?;
+        told(&format!("Asking {} and {}: {} checks.", old.address(), new.address(), checks.len()));
+        let compared = Comparison { old, new, deployments: deployments.clone(), checks }.ask(told).await;
+        // Somebody may have released meanwhile.
+        let after = if compared.has_differences() { here.read().await.map_err(CompareError::Here)? } else { deployments };
+        Ok(compared.explain(&there, &after))
+    }
+
+    /// The old server's histories by deployment key.
+    async fn histories(&self, deployments: &[Deployment], told: &mut dyn FnMut(&str)) -> Result<BTreeMap<String, Vec<Entry>>, Fault> {
+        let Some(key) = &self.key else { return Ok(BTreeMap::new()) };
+        let source = Source::new(&self.from, key)?;
+        told(&format!("Reading the histories of {}.", source.address()));
+        let keys: Vec<_> = deployments.iter().map(Deployment::key).collect();
+        let there = source.histories_of(&keys).await?;
+        for deployment in deployments.iter().filter(|deployment| !there.contains_key(deployment.key())) {
+            told(&format!(
+                "{}: the account of the old server has no deployment with this key. Its history is not read.",
+                deployment.name()
+            ));
+        }
+        Ok(there)
+    }
+
+    /// The checks to ask. Errors: the log, and why it cannot be read.
+    fn choose(&self, deployments: &[Deployment], told: &mut dyn FnMut(&str)) -> Result<Vec<Check>, (String, io::Error)> {
+        let Some(path) = &self.log else {
+            let generated = generate(deployments, self.checks, self.seed);
+            let (count, combinations) = (generated.checks.len(), generated.combinations);
+            if generated.is_all() {
+                let more = count as u64 - combinations;
+                let more = if more == 0 { String::new() } else { format!(", and {more} more with further client IDs for staged rollouts") };
+                told(&format!("Generated {count} checks: all {combinations} combinations of app version, device and request{more}."));
+            } else {
+                told(&format!("Generated {count} of {combinations} combinations of app version, device and request."));
+            }
+            return Ok(generated.checks);
+        };
+        let fault = |error| (path.display().to_string(), error);
+        let keys: Vec<_> = deployments.iter().map(Deployment::key).collect();
+        let logged = read(BufReader::new(File::open(path).map_err(fault)?), &keys, self.checks).map_err(fault)?;
+        told(&format!(
+            "Log lines: {}. Checks of these deployments: {}, different ones to ask: {}. Checks of other deployments: {}. Other lines: {}.",
+            logged.lines,
+            logged.of_deployments,
+            logged.checks.len(),
+            logged.of_others,
+            logged.others
+        ));
+        Ok(logged.checks)
+    }
+}
