@@ -9,6 +9,11 @@ use std::fmt::{self, Display, Formatter};
 #[error("{0}")]
 pub struct Invalid(pub Cow<'static, str>);
 
+impl Invalid {
+    /// The error of a member that is missing.
+    pub const REQUIRED: Self = Self(Cow::Borrowed("is required"));
+}
+
 impl From<&'static str> for Invalid {
     fn from(text: &'static str) -> Self {
         Self(Cow::Borrowed(text))

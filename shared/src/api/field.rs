@@ -54,7 +54,7 @@ impl<T> Field<T> {
 
     /// The value. Errors: if it is absent, null or of the wrong type.
     pub fn required(self) -> Result<T, Invalid> {
-        self.optional()?.ok_or(Invalid::from("is required"))
+        self.optional()?.ok_or(Invalid::REQUIRED)
     }
 
     /// The value, if any. Null means none. Errors: if it is of the wrong type.

@@ -33,7 +33,7 @@ pub(super) fn required<T>(
     text: Option<&str>,
     parse: impl Fn(&str) -> Result<T, Invalid>,
 ) -> Option<T> {
-    let parsed = text.ok_or(Invalid::from("is required")).and_then(parse);
+    let parsed = text.ok_or(Invalid::REQUIRED).and_then(parse);
     errors.take(names.snake, parsed)
 }
 

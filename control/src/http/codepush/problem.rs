@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use serde_json::json;
-use shared::FieldErrors;
+use shared::{FieldErrors, Invalid};
 
 use crate::domain::access::Role;
 use crate::domain::access::grant::PERMISSIONS;
@@ -177,8 +177,10 @@ impl Question {
 /// The errors of a body, as CodePush lists them, with what is wrong.
 fn listed(errors: &FieldErrors) -> String {
     let of = |error: &shared::FieldError| {
-        let told = error.error.to_string();
-        let message = if told == "is required" { "Field is required".to_owned() } else { format!("Field is invalid: {told}") };
+        let message = match &error.error {
+            error if *error == Invalid::REQUIRED => "Field is required".to_owned(),
+            error => format!("Field is invalid: {error}"),
+        };
         json!({ "field": error.field, "message": message })
     };
     errors.iter().map(of).collect::<serde_json::Value>().to_string()

@@ -97,7 +97,7 @@ pub(super) async fn rename(State(app): State<AppState>, frame: Frame, session: D
 
 /// The current password, from this field.
 fn given_password(sent: &Fields, field: &str) -> Result<Password, Invalid> {
-    sent.get(field).ok_or(Invalid::from("is required")).and_then(str::parse)
+    sent.get(field).ok_or(Invalid::REQUIRED).and_then(str::parse)
 }
 
 fn password_form() -> Form {

@@ -138,7 +138,7 @@ pub(super) async fn rename(
     PasskeyPath(id): PasskeyPath,
     sent: Fields,
 ) -> Result<Response> {
-    let renamed = match sent.get("name").ok_or(Invalid::from("is required")).and_then(str::parse) {
+    let renamed = match sent.get("name").ok_or(Invalid::REQUIRED).and_then(str::parse) {
         Ok(name) => service::rename(&app, &session, &id, &name).await,
         Err(error) => Err(Error::invalid("name", error)),
     };
