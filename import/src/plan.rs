@@ -19,6 +19,10 @@ use crate::source::{self, Collaborator, Counts, Entry};
 const LONGEST_DESCRIPTION: usize = 10_000;
 /// The longest name of a deployment, and the longest email address, in characters.
 const LONGEST_NAME: usize = 255;
+/// The highest label: releases here must have room after it.
+const MOST_LABELS: u32 = 900_000_000;
+/// The end of the year 9999, in Unix milliseconds: a later time is none.
+const LATEST: i64 = 253_402_300_799_999;
 /// The most labels and versions with counts.
 const MOST_COUNTS: usize = 12_000;
 
@@ -192,8 +196,13 @@ pub fn plan(apps: Vec<source::App>, limits: Limits) -> Plan {
             plan.problems.push(Problem::new(place.clone(), format!("{other} would get the same name here. Import one of them with --app")));
         }
         let mut planned = App { source_name: app.name, name, collaborators: app.collaborators, deployments: Vec::new() };
+        let mut of_app = HashMap::new();
         for deployment in app.deployments {
             let place = Place { deployment: Some(deployment.name.clone()), ..place.clone() };
+            let name_here = deployment.name.parse::<Name>().map(String::from);
+            if let Some(other) = name_here.ok().and_then(|name| of_app.insert(name, deployment.name.clone())) {
+                plan.problems.push(Problem::new(place.clone(), format!("{} would get the same name here", printable(&other))));
+            }
             planned.deployments.extend(self::deployment(&mut plan, &mut keys, &place, deployment, limits));
         }
         plan.apps.push(planned);
@@ -260,6 +269,9 @@ fn label(entry: &Entry, last: u32) -> Result<Label, String> {
         return Label::new(last.saturating_add(1)).ok_or_else(|| "there is no label after v999999999".to_owned());
     };
     let label = Label::try_from(text.as_str()).map_err(|error| format!("a release has a label that {error}"))?;
+    if label.number() > MOST_LABELS {
+        return Err(format!("a release has the label {label}: there would be no room for labels after it"));
+    }
     if label.number() > last { Ok(label) } else { Err(format!("the release {label} stands after v{last} in the history")) }
 }
 
@@ -309,7 +321,7 @@ fn release(plan: &mut Plan, place: &Place, label: Label, entry: Entry) -> Result
         original_label: entry.original_label.and_then(|text| Label::try_from(text).ok()),
         original_deployment: entry.original_deployment.filter(|text| is_short(text)),
         released_by: entry.released_by.filter(|text| is_short(text)),
-        upload_time: entry.upload_time.filter(|time| *time >= 0).map(UnixMillis),
+        upload_time: entry.upload_time.filter(|time| (0..=LATEST).contains(time)).map(UnixMillis),
     })
 }
 
@@ -385,6 +397,27 @@ mod tests {
     fn app(name: &str, key: &str, releases: Vec<Entry>) -> source::App {
         let deployment = source::Deployment { name: "Production".to_owned(), key: key.to_owned(), releases, counts: BTreeMap::new() };
         source::App { name: name.to_owned(), collaborators: Vec::new(), deployments: vec![deployment] }
+    }
+
+    #[test]
+    fn what_a_hostile_server_sends_is_bounded() {
+        let mut odd = entry(Some("v1"));
+        odd.upload_time = Some(i64::MAX);
+        odd.released_by = Some("x".repeat(256));
+        odd.original_deployment = Some("a\nb".to_owned());
+        let planned = plan(vec![app("Weather", "key-of-production-1", vec![odd])], LIMITS);
+        let release = &planned.apps[0].deployments[0].releases[0];
+        assert_eq!((&release.upload_time, &release.released_by, &release.original_deployment), (&None, &None, &None));
+        let planned = plan(vec![app("Weather", "key-of-production-1", vec![entry(Some("v900000001"))])], LIMITS);
+        assert!(texts(&planned)[0].contains("there would be no room for labels after it"), "{:?}", texts(&planned));
+        let mut twice = app("Weather", "key-of-production-1", Vec::new());
+        let other = source::Deployment { key: "key-of-production-2".to_owned(), ..twice.deployments[0].clone() };
+        twice.deployments.push(other);
+        let planned = plan(vec![twice], LIMITS);
+        assert_eq!(texts(&planned), ["Weather / Production: Production would get the same name here"]);
+        let counts = (0..20_000).map(|number| (format!("1.0.{number}"), Counts::default())).chain([("x".repeat(256), Counts::default())]);
+        let kept = kept_counts(counts.collect());
+        assert!(kept.len() == MOST_COUNTS && kept.keys().all(|place| place.len() < 20));
     }
 
     fn texts(plan: &Plan) -> Vec<String> {

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::answer::Answer;
 use super::check::Check;
-use crate::source::{Fault, base, cause, client, collect, retry};
+use crate::source::{Fault, base, build, builder, cause, collect, retry};
 
 /// How often a check is asked.
 const ATTEMPTS: u32 = 3;
@@ -58,7 +58,7 @@ impl Server {
     /// The server at an http or https address, which may have a path. The process must have installed a TLS provider.
     pub fn new(address: &str, rate: Rate) -> Result<Self, Fault> {
         let next = Mutex::new(Instant::now());
-        Ok(Self { client: client(Policy::none(), SILENCE)?, base: base(address)?, interval: rate.interval, next })
+        Ok(Self { client: build(builder(SILENCE).redirect(Policy::none()))?, base: base(address)?, interval: rate.interval, next })
     }
 
     /// The address, without a slash at its end.

@@ -67,7 +67,7 @@ impl Run {
     /// The old server's histories by deployment key.
     async fn histories(&self, deployments: &[Deployment], told: &mut dyn FnMut(&str)) -> Result<BTreeMap<String, Vec<Entry>>, Fault> {
         let Some(key) = &self.key else { return Ok(BTreeMap::new()) };
-        let source = Source::new(&self.from, key)?;
+        let source = Source::new(&self.from, key).await?;
         told(&format!("Reading the histories of {}.", source.address()));
         let keys: Vec<_> = deployments.iter().map(Deployment::key).collect();
         let there = source.histories_of(&keys).await?;

@@ -46,6 +46,9 @@ pub enum Fault {
     /// A package is larger than what may be uploaded here.
     #[error("the package is larger than {0} bytes")]
     TooLarge(u64),
+    /// All answers together are too large.
+    #[error("the server has sent more than {0} bytes of apps and histories. Import fewer apps at once, with --app")]
+    TooMuch(usize),
     /// The work folder cannot be used.
     #[error("the work folder cannot be used: {0}")]
     Disk(#[source] std::io::Error),

@@ -3,18 +3,22 @@
 //! Start at [`Source::read`].
 
 mod fault;
+mod reach;
 mod read;
 pub(crate) mod retry;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use reqwest::redirect::Policy;
-use reqwest::{StatusCode, Url, header};
+use reqwest::{ClientBuilder, StatusCode, Url, header};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use shared::hash::Sha256Hex;
 use tokio::io::AsyncWriteExt;
+
+use self::reach::Reach;
 
 pub use fault::Fault;
 pub use read::{App, Collaborator, Counts, Deployment, Entry};
@@ -27,6 +31,8 @@ const CONNECTING: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_mins(1);
 /// The largest JSON body, in bytes. A history of 10,000 releases with the longest descriptions has less.
 const LARGEST_JSON: usize = 256 << 20;
+/// The most bytes of JSON in all: they are in memory together.
+const MOST_JSON: usize = 1 << 30;
 
 /// A server, and a key for it.
 pub struct Source {
@@ -34,6 +40,9 @@ pub struct Source {
     packages: reqwest::Client,
     base: Url,
     key: String,
+    reach: Reach,
+    /// The bytes of JSON that were read.
+    read: AtomicUsize,
 }
 
 /// Without the key.
@@ -45,15 +54,17 @@ impl std::fmt::Debug for Source {
 
 impl Source {
     /// The server at an http or https address, with an access key. The process must have installed a TLS provider.
-    pub fn new(address: &str, key: &str) -> Result<Self, Fault> {
+    pub async fn new(address: &str, key: &str) -> Result<Self, Fault> {
         let base = base(address)?;
         let key = key.trim();
         if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(Fault::KeyShape);
         }
         // A redirect could lead the key elsewhere. Packages are fetched without it.
-        let (api, packages) = (client(Policy::none(), SILENCE)?, client(Policy::limited(10), SILENCE)?);
-        Ok(Self { api, packages, base, key: key.to_owned() })
+        let reach = Reach::of(&base).await;
+        let api = build(builder(SILENCE).redirect(Policy::none()))?;
+        let packages = build(reach.guard(builder(SILENCE)))?;
+        Ok(Self { api, packages, base, key: key.to_owned(), reach, read: AtomicUsize::new(0) })
     }
 
     /// The server's address, without a slash at the end: what an import is known by.
@@ -79,6 +90,9 @@ impl Source {
             let status = answer.status();
             let wait = retry::wanted_wait(answer.headers());
             let body = collect(answer, LARGEST_JSON).await?;
+            if self.read.fetch_add(body.len(), Ordering::Relaxed).saturating_add(body.len()) > MOST_JSON {
+                return Err(Fault::TooMuch(MOST_JSON));
+            }
             match status {
                 StatusCode::OK => match serde_json::from_slice(&body) {
                     Ok(Value::Object(object)) => Ok(object),
@@ -100,6 +114,7 @@ impl Source {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Fault::Package("its address is neither http nor https".to_owned()));
         }
+        self.reach.check(&url).await?;
         let answer = self.packages.get(url).send().await.map_err(|error| Fault::Unreachable(cause(error)))?;
         let (status, wait) = (answer.status(), retry::wanted_wait(answer.headers()));
         if status != StatusCode::OK {
@@ -145,8 +160,11 @@ pub(crate) fn base(address: &str) -> Result<Url, Fault> {
 }
 
 /// A client that gives up on a server that sends nothing for so long.
-pub(crate) fn client(redirects: Policy, silence: Duration) -> Result<reqwest::Client, Fault> {
-    let builder = reqwest::Client::builder().user_agent(AGENT).redirect(redirects).connect_timeout(CONNECTING).read_timeout(silence);
+pub(crate) fn builder(silence: Duration) -> ClientBuilder {
+    reqwest::Client::builder().user_agent(AGENT).connect_timeout(CONNECTING).read_timeout(silence)
+}
+
+pub(crate) fn build(builder: ClientBuilder) -> Result<reqwest::Client, Fault> {
     builder.build().map_err(|error| Fault::Unreachable(cause(error)))
 }
 

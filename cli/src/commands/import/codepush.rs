@@ -62,7 +62,7 @@ impl CodepushCommand {
             Some(from) => from.clone(),
             None => prompt::text("The other server's address?", None, "--from URL")?,
         };
-        let source = Source::new(&from, &self.key()?).map_err(|fault| of_source(&fault))?;
+        let source = Source::new(&from, &self.key()?).await.map_err(|fault| of_source(&fault))?;
         if ServerUrl::parse(source.address()).is_ok_and(|url| url == *target.url()) {
             return Err(Error::usage("--from is the server that the apps would be moved to", "Give the address of the other server."));
         }

@@ -25,6 +25,8 @@ use crate::domain::releases::size::MAX_RANGES;
 
 /// The longest name or address of another server, in characters.
 const LONGEST_SOURCE: usize = 500;
+/// The most apps of a plan, their deployments, and the collaborators of one.
+const MOST_PLANNED: usize = 1_000;
 /// The problems of a history that a refusal names.
 const MOST_NAMED: usize = 20;
 
@@ -45,9 +47,21 @@ pub fn source(address: &str) -> Result<String, Invalid> {
     source::address(address).map_err(|fault| Invalid::from(fault.to_string()))
 }
 
+/// The apps of a plan. Errors: why one is invalid, or there are too many.
+pub fn apps(sent: Vec<PlannedApp>) -> Result<Vec<plan::App>, Invalid> {
+    let deployments: usize = sent.iter().map(|app| app.deployments.len()).sum();
+    if sent.len() > MOST_PLANNED || deployments > MOST_PLANNED {
+        return Err(Invalid::from(format!("must be at most {MOST_PLANNED} apps with {MOST_PLANNED} deployments in all")));
+    }
+    sent.into_iter().map(app).collect()
+}
+
 /// An app to import. Its releases are sent later. Errors: why it is invalid.
 pub fn app(sent: PlannedApp) -> Result<plan::App, Invalid> {
     let of = |name: &str| format!("of {}", plan::printable(name));
+    if sent.deployments.len() > MOST_PLANNED || sent.collaborators.len() > MOST_PLANNED {
+        return Err(Invalid::from(format!("must have at most {MOST_PLANNED} deployments and {MOST_PLANNED} collaborators")));
+    }
     check_source_name(&sent.source_name)?;
     let name = sent.name.parse::<Name>().map_err(|error| Invalid::from(format!("the name {} {error}", of(&sent.source_name))))?;
     let mut deployments = Vec::with_capacity(sent.deployments.len());

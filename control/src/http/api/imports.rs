@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header;
-use futures_util::TryStreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 use import::plan::THE_ACCOUNT;
 use import::report::{Joined, Outcome};
 use serde::de::DeserializeOwned;
@@ -15,6 +14,9 @@ use shared::api::imports::{
     ImportedCollaborator, ImportedDeployment, ImportedHistory, ImportedHistoryAnswer, ImportedPackage, ImportedPackageAnswer,
     MAX_IMPORT_BODY, MAX_IMPORT_RELEASES, NewImportedApp, PlannedImport,
 };
+use shared::wire::problem::too_large;
+use tempfile::NamedTempFile;
+use tokio::io::AsyncWriteExt;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
@@ -59,16 +61,18 @@ pub async fn check_import(
     allowance: UploadAllowance,
     request: Request,
 ) -> Result<Json<ImportProblemsAnswer>> {
-    let planned: PlannedImport = read(&app, &caller, request).await?;
+    let body = body(&app, request).await?;
+    let turn = app.front.import_turns.take(caller.account()).await?;
+    let planned: PlannedImport = turn.run(move || parse(body)).await??;
     let mut errors = FieldErrors::default();
     let source = errors.take("source", planned.source.required().and_then(|source| sent::source(&source)));
-    let apps = errors.take("apps", planned.apps.required().and_then(|apps| apps.into_iter().map(sent::app).collect::<Result<_, _>>()));
+    let apps = errors.take("apps", planned.apps.required().and_then(sent::apps));
     let stored_bytes = errors.take("storedBytes", planned.stored_bytes.optional());
     let (Some(source), Some(apps), Some(stored_bytes)) = (source, apps, stored_bytes) else { return Err(errors.into()) };
     let import = Import::by_owner(&app, &caller, source);
     let plan = import::plan::Plan { apps, ..Default::default() };
     let problems = import.problems(&plan, stored_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default()).await?;
-    drop(allowance);
+    drop((turn, allowance));
     let present = |problem: import::plan::Problem| {
         let import::plan::Remark { place, text } = problem.remark;
         ImportProblem { app: (place.app != THE_ACCOUNT).then_some(place.app), deployment: place.deployment, message: text }
@@ -112,14 +116,16 @@ pub async fn import_app(
     allowance: UploadAllowance,
     request: Request,
 ) -> Result<Json<ImportedAppAnswer>> {
-    let new: NewImportedApp = read(&app, &caller, request).await?;
+    let body = body(&app, request).await?;
+    let turn = app.front.import_turns.take(caller.account()).await?;
+    let new: NewImportedApp = turn.run(move || parse(body)).await??;
     let mut errors = FieldErrors::default();
     let source = errors.take("source", new.source.required().and_then(|source| sent::source(&source)));
     let planned = errors.take("app", new.app.required().and_then(sent::app));
     let (Some(source), Some(planned)) = (source, planned) else { return Err(errors.into()) };
     let import = Import::by_owner(&app, &caller, source);
     let imported = import.app(&planned).await?;
-    drop(allowance);
+    drop((turn, allowance));
     let deployment = |(source_name, _, name)| ImportedDeployment { source_name, name };
     let collaborator = |(email, joined)| {
         let state = match joined {
@@ -197,10 +203,10 @@ pub async fn import_history(
     DeploymentPath(deployment): DeploymentPath,
     request: Request,
 ) -> Result<Json<ImportedHistoryAnswer>> {
-    let body = body(request).await?;
+    let body = body(&app, request).await?;
     // Histories are large, and written in one transaction: at most two at once, of two accounts.
     let turn = app.front.import_turns.take(grant.account()).await?;
-    let history: ImportedHistory = turn.run(move || parse(&body)).await??;
+    let history: ImportedHistory = turn.run(move || parse(body)).await??;
     let mut errors = FieldErrors::default();
     let releases = errors.take("releases", history.releases.required());
     let counts = errors.take("counts", history.counts.optional());
@@ -220,21 +226,31 @@ pub async fn import_history(
     Ok(Json(ImportedHistoryAnswer { result, added, updated, missing_packages }))
 }
 
-/// The bytes of a JSON body, which can be larger here than elsewhere. Errors: 400, 413, 415.
-async fn body(request: Request) -> Result<Vec<u8>> {
-    let (parts, body): (_, Body) = request.into_parts();
-    let bytes = json::read_body(&parts.headers, body, MAX_IMPORT_BODY).await?;
-    json::check_type(&parts.headers, &bytes)?;
-    Ok(bytes)
+/// A JSON body, which can be larger here than elsewhere: it waits on disk for its turn. Errors: 400, 413, 415.
+async fn body(app: &AppState, request: Request) -> Result<NamedTempFile> {
+    let (parts, body) = request.into_parts();
+    let refused = || Error::TooLarge(FieldErrors::of_request(too_large(MAX_IMPORT_BODY)));
+    let file = NamedTempFile::new_in(app.storage.temp_dir()).map_err(Error::unavailable)?;
+    let mut writer = tokio::fs::File::from_std(file.reopen().map_err(Error::unavailable)?);
+    let (mut chunks, mut size, mut is_checked) = (body.into_data_stream(), 0_usize, false);
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| Error::Invalid(FieldErrors::of_request("the body ended early")))?;
+        if !is_checked {
+            json::check_type(&parts.headers, &chunk)?;
+            is_checked = true;
+        }
+        size += chunk.len();
+        if size > MAX_IMPORT_BODY {
+            return Err(refused());
+        }
+        writer.write_all(&chunk).await.map_err(Error::unavailable)?;
+    }
+    writer.flush().await.map_err(Error::unavailable)?;
+    Ok(file)
 }
 
-/// A JSON body, parsed on a turn.
-async fn read<T: DeserializeOwned + Send + 'static>(app: &AppState, caller: &NotApiKey, request: Request) -> Result<T> {
-    let body = body(request).await?;
-    app.front.import_turns.take(caller.account()).await?.run(move || parse(&body)).await?
-}
-
-/// No body is an empty object: a required member is named as missing then.
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
-    json::parse(if body.is_empty() { b"{}" } else { body })
+/// Parses a body. No body is an empty object: a required member is named as missing then.
+fn parse<T: DeserializeOwned>(file: NamedTempFile) -> Result<T> {
+    let body = std::fs::read(file.path()).map_err(Error::unavailable)?;
+    json::parse(if body.is_empty() { b"{}" } else { &body })
 }

@@ -44,8 +44,7 @@ pub(super) async fn find(
     RawQuery(query): RawQuery,
 ) -> Result<Json<BaseBundle>> {
     let asked = parameter(query.as_deref().unwrap_or_default(), "appVersion")?;
-    let binaries =
-        asked.ok_or(Invalid::REQUIRED).and_then(|text| read(&text)).map_err(|error| FieldErrors::of("appVersion", error))?;
+    let binaries = asked.ok_or(Invalid::REQUIRED).and_then(|text| read(&text)).map_err(|error| FieldErrors::of("appVersion", error))?;
     let Some(release) = base_bundle::find(&app, &grant, &deployment, &binaries).await? else { return Ok(Json(BaseBundle::default())) };
     let blob = BlobKey { app: grant.app().clone(), sha256: release.blob_sha256 };
     let found = Found { bundle_blob_url: download_url(&app.download_urls(), &blob), label: label(release.label)? };

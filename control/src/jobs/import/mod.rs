@@ -47,7 +47,7 @@ pub async fn codepush(
     wanted: Wanted,
     told: &mut dyn FnMut(&str),
 ) -> std::result::Result<Report, RunError<Error>> {
-    let source = Source::new(&wanted.from, &wanted.key)?;
+    let source = Source::new(&wanted.from, &wanted.key).await?;
     let operator = Operator::new(&context.db, context.entropy.clone(), context.clock.clone());
     let import = Import::by_operator(context, &operator, &wanted.owner, source.address().to_owned(), wanted.ignores_quotas);
     let mut here = Here { import: import.await.map_err(RunError::Target)? };
