@@ -63,7 +63,7 @@ pub async fn check_import(
 ) -> Result<Json<ImportProblemsAnswer>> {
     let body = body(&app, request).await?;
     let turn = app.front.import_turns.take(caller.account()).await?;
-    let planned: PlannedImport = turn.run(move || parse(body)).await??;
+    let planned: PlannedImport = turn.run(move || parse(&body)).await??;
     let mut errors = FieldErrors::default();
     let source = errors.take("source", planned.source.required().and_then(|source| sent::source(&source)));
     let apps = errors.take("apps", planned.apps.required().and_then(sent::apps));
@@ -118,7 +118,7 @@ pub async fn import_app(
 ) -> Result<Json<ImportedAppAnswer>> {
     let body = body(&app, request).await?;
     let turn = app.front.import_turns.take(caller.account()).await?;
-    let new: NewImportedApp = turn.run(move || parse(body)).await??;
+    let new: NewImportedApp = turn.run(move || parse(&body)).await??;
     let mut errors = FieldErrors::default();
     let source = errors.take("source", new.source.required().and_then(|source| sent::source(&source)));
     let planned = errors.take("app", new.app.required().and_then(sent::app));
@@ -206,7 +206,7 @@ pub async fn import_history(
     let body = body(&app, request).await?;
     // Histories are large, and written in one transaction: at most two at once, of two accounts.
     let turn = app.front.import_turns.take(grant.account()).await?;
-    let history: ImportedHistory = turn.run(move || parse(body)).await??;
+    let history: ImportedHistory = turn.run(move || parse(&body)).await??;
     let mut errors = FieldErrors::default();
     let releases = errors.take("releases", history.releases.required());
     let counts = errors.take("counts", history.counts.optional());
@@ -250,7 +250,7 @@ async fn body(app: &AppState, request: Request) -> Result<NamedTempFile> {
 }
 
 /// Parses a body. No body is an empty object: a required member is named as missing then.
-fn parse<T: DeserializeOwned>(file: NamedTempFile) -> Result<T> {
+fn parse<T: DeserializeOwned>(file: &NamedTempFile) -> Result<T> {
     let body = std::fs::read(file.path()).map_err(Error::unavailable)?;
     json::parse(if body.is_empty() { b"{}" } else { &body })
 }
