@@ -38,14 +38,16 @@ pub struct Packages {
 impl Packages {
     /// The bytes of all packages, each counted once for each app, as storage keeps them.
     pub fn bytes(&self) -> u64 {
-        let distinct: BTreeMap<_, u64> =
-            self.staged.iter().map(|(place, staged)| ((place.app.as_str(), staged.sha256.to_string()), staged.size)).collect();
-        distinct.values().sum()
+        self.distinct().values().sum()
     }
 
-    /// How many different packages there are.
+    /// How many different packages there are, counted for each app.
     pub fn count(&self) -> usize {
-        self.staged.values().map(|staged| staged.sha256.to_string()).collect::<std::collections::BTreeSet<_>>().len()
+        self.distinct().len()
+    }
+
+    fn distinct(&self) -> BTreeMap<(&str, String), u64> {
+        self.staged.iter().map(|(place, staged)| ((place.app.as_str(), staged.sha256.to_string()), staged.size)).collect()
     }
 
     /// The releases of a deployment with their packages.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use shared::keys::Label;
 
 use crate::packages::Packages;
@@ -68,6 +68,7 @@ pub struct Imported {
     /// Its deployments.
     pub deployments: Vec<ImportedDeployment>,
     /// The collaborators of the source, other than the owner here.
+    #[serde(serialize_with = "by_email")]
     pub collaborators: Vec<(String, Joined)>,
 }
 
@@ -128,6 +129,11 @@ impl Report {
         list(formatter, "Left out, because an upload here would be refused:", &self.left_out)
     }
 
+    /// The address of the other server.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
     /// Whether nothing stands against the import.
     pub fn is_possible(&self) -> bool {
         self.problems.is_empty()
@@ -162,6 +168,10 @@ fn list(formatter: &mut impl fmt::Write, title: &str, remarks: &[Remark]) -> fmt
     }
     writeln!(formatter, "\n{title}")?;
     remarks.iter().try_for_each(|remark| writeln!(formatter, "  {}: {}", remark.place, remark.text))
+}
+
+fn by_email<S: Serializer>(collaborators: &[(String, Joined)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(collaborators.iter().map(|(email, joined)| (email, joined)))
 }
 
 fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &ImportedDeployment) -> fmt::Result {

@@ -124,7 +124,11 @@ impl Ready {
             let Created { app, collaborators } = target.app(source.address(), planned).await.map_err(RunError::Target)?;
             let mut deployments = Vec::new();
             for deployment in &planned.deployments {
-                told(&format!("Importing {} / {}: {} releases.", planned.source_name, deployment.source_name, deployment.releases.len()));
+                let count = match deployment.releases.len() {
+                    1 => "1 release".to_owned(),
+                    count => format!("{count} releases"),
+                };
+                told(&format!("Importing {} / {}: {count}.", planned.source_name, deployment.source_name));
                 let history = packages.of(&planned.source_name, deployment);
                 let outcome = target.history(&app, deployment, &history).await.map_err(RunError::Target)?;
                 deployments.push(ImportedDeployment {

@@ -12,13 +12,13 @@ pub enum Fault {
     #[error("the key is empty, or has spaces or other characters that no key has")]
     KeyShape,
     /// The server does not know the key.
-    #[error("the server does not accept the key")]
+    #[error("the other server does not accept the key")]
     Key,
     /// The server could not be reached, or broke off.
-    #[error("the server cannot be reached: {0}")]
+    #[error("the other server cannot be reached: {0}")]
     Unreachable(String),
     /// The server refused.
-    #[error("the server answered {path} with status {status}{}{text}", if text.is_empty() { "" } else { ": " })]
+    #[error("the other server answered {path} with status {status}{}{text}", if text.is_empty() { "" } else { ": " })]
     Refused {
         /// What was asked for.
         path: String,
@@ -47,7 +47,7 @@ pub enum Fault {
     #[error("the package is larger than {0} bytes")]
     TooLarge(u64),
     /// All answers together are too large.
-    #[error("the server has sent more than {0} bytes of apps and histories. Import fewer apps at once, with --app")]
+    #[error("the other server has sent more than {0} bytes of apps and histories. Import fewer apps at once, with --app")]
     TooMuch(usize),
     /// The work folder cannot be used.
     #[error("the work folder cannot be used: {0}")]

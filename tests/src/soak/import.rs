@@ -42,7 +42,7 @@ pub struct Plan {
 pub enum Point {
     /// After a random number of lines of progress: the same on every machine.
     Line,
-    /// After a random time, within that of an import that is not killed.
+    /// The same, and a random time after that: anywhere, also where no line begins.
     Time,
 }
 
@@ -183,20 +183,17 @@ async fn whole(app: &TestApp, from: &str, key: &Path) -> Result<usize, String> {
     if output.status.success() { Ok(text.lines().count()) } else { Err(text) }
 }
 
-/// Kills an import after some lines. Returns whether it was still running.
-async fn kill_after_lines(mut child: Child, lines: usize) -> bool {
+/// Kills an import after some lines, and some time. Returns whether it was still running.
+async fn kill_after(mut child: Child, lines: usize, time: Duration) -> bool {
     let mut printed = BufReader::new(child.stderr.take().unwrap()).lines();
     for _ in 0..lines {
         if timeout(patience(), printed.next_line()).await.expect("it says how far it is").unwrap().is_none() {
             break;
         }
     }
-    killed(child).await
-}
-
-/// Kills an import after some time. Returns whether it was still running.
-async fn kill_after_time(mut child: Child, time: Duration) -> bool {
-    let mut printed = BufReader::new(child.stderr.take().unwrap()).lines();
+    if time.is_zero() {
+        return killed(child).await;
+    }
     // Read, so that the program never blocks on a full pipe.
     let reading = tokio::spawn(async move { while let Ok(Some(_)) = printed.next_line().await {} });
     let _over = timeout(time, child.wait()).await;
@@ -236,8 +233,12 @@ pub async fn run(plan: Plan) -> Outcome {
         }
         let child = start(&often, &source.base, &key);
         count += usize::from(match plan.point {
-            Point::Line => kill_after_lines(child, random.place(lines) + 1).await,
-            Point::Time => kill_after_time(child, took.mul_f64(f64::from(u32::try_from(random.below(1_000)).unwrap()) / 1_000.0)).await,
+            Point::Line => kill_after(child, random.place(lines) + 1, Duration::ZERO).await,
+            Point::Time => {
+                let of_a_line = took / u32::try_from(lines).unwrap();
+                let share = f64::from(u32::try_from(random.below(1_000)).unwrap()) / 1_000.0;
+                kill_after(child, random.place(lines), of_a_line.mul_f64(share)).await
+            }
         });
     }
     faults.extend(whole(&often, &source.base, &key).await.err().map(|text| format!("the import after all kills: {text}")));

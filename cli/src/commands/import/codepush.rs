@@ -11,6 +11,7 @@ use import::source::{Fault, Source};
 use shared::api::accounts::AccountAnswer;
 use shared::archive::ArchiveLimits;
 use shared::hash::Sha256Hex;
+use shared::text::shell;
 
 use super::target::ApiTarget;
 use crate::config::server::ServerUrl;
@@ -131,7 +132,9 @@ fn finish(context: &Context, report: &Report, is_dry_run: bool) -> Result<()> {
     }
     if !is_dry_run {
         context.done("Imported.");
-        context.note("Compare before you switch: `updraft import compare`.");
+        let app = report.imported.iter().flatten().next().map_or("NAME", |app| &app.name);
+        let (from, app) = (shell::option("--from", report.source()), shell::option("--app", app));
+        context.note(&format!("Compare before you switch: `updraft import compare {from} {app}`."));
     }
     Ok(())
 }
@@ -148,9 +151,7 @@ fn failed(error: RunError<Error>) -> Error {
     match error {
         RunError::Target(error) => error,
         RunError::Source(fault) => of_source(&fault),
-        RunError::Packages(fault) => {
-            Error::new(Kind::Unreachable, format!("the other server: {fault}"), "Run the command again later: it continues.")
-        }
+        RunError::Packages(fault) => Error::new(Kind::Unreachable, fault.to_string(), "Run the command again later: it continues."),
     }
 }
 
@@ -163,5 +164,5 @@ pub(super) fn of_source(fault: &Fault) -> Error {
         Fault::Disk(_) => (Kind::Failed, "Free space, or set XDG_CACHE_HOME to another folder, then run the command again."),
         _ => (Kind::Unreachable, "Check the address, then run the command again: it continues."),
     };
-    Error::new(kind, format!("the other server: {fault}"), next)
+    Error::new(kind, fault.to_string(), next)
 }
