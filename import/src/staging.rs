@@ -52,7 +52,12 @@ pub enum StagingFault {
 impl Staging {
     /// Packages in this folder, which is created. Only its owner can read it.
     pub async fn open(folder: PathBuf, limits: ArchiveLimits, largest: u64) -> Result<Self, Fault> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).await.map_err(Fault::Disk)?;
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        // On Windows, the user's folder is private already.
+        #[cfg(unix)]
+        builder.mode(0o700);
+        builder.create(&folder).await.map_err(Fault::Disk)?;
         Ok(Self { folder, limits, largest })
     }
 
