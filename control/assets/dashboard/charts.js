@@ -32,6 +32,13 @@
     return { names, times, curves };
   };
 
+  // The marks of an axis from 0 up: at most five, the last one at or above the highest number.
+  const marks = (high) => {
+    const unit = 10 ** Math.floor(Math.log10(Math.max(high, 1) / 4));
+    const step = Math.max(1, [1, 2, 5, 10].find((count) => count * unit * 4 >= high) * unit);
+    return Array.from({ length: Math.max(1, Math.ceil(high / step)) + 1 }, (_, index) => index * step);
+  };
+
   // Each curve on top of those before it. A day without numbers is a gap.
   const stack = (curves) => {
     const sums = curves[0].map(() => 0);
@@ -76,8 +83,8 @@
       width: place.clientWidth,
       height: HEIGHT,
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
-      scales: { x: { range: () => [first - room, last + room] }, y: { range: (_, low, high) => [Math.min(low ?? 0, 0), Math.max(high ?? 0, 1)] } },
-      axes: [{ ...axis, incrs: isByDay ? [1, 2, 7, 14, 30, 60, 90].map((days) => days * 86_400) : [60, 300, 600, 900, 3_600, 10_800, 21_600, 43_200], values: (_, all) => all.map((seconds) => time.format(seconds * 1000)) }, { ...axis, size: 64, values: (_, values) => values.map((value) => (Number.isInteger(value) ? number.format(value) : "")) }],
+      scales: { x: { range: () => [first - room, last + room] }, y: { range: (_, low, high) => [Math.min(low ?? 0, 0), marks(high ?? 0).at(-1)] } },
+      axes: [{ ...axis, incrs: isByDay ? [1, 2, 7, 14, 30, 60, 90].map((days) => days * 86_400) : [60, 300, 600, 900, 3_600, 10_800, 21_600, 43_200], values: (_, all) => all.map((seconds) => time.format(seconds * 1000)) }, { ...axis, size: 64, splits: (_, __, ___, high) => marks(high), values: (_, values) => values.map((value) => (Number.isInteger(value) ? number.format(value) : "")) }],
       series: [{ label: isByDay ? "Day" : "Time", value: (_, seconds) => time.format((seconds ?? last) * 1000) }, ...order.map((index) => series[index])],
       cursor: { drag: { x: false, y: false } },
     };

@@ -109,6 +109,8 @@ messages! {
         SameContents(i64) = "the contents are identical to v{0}, the current release for this appVersion",
         /// It is not what the caller has seen.
         ReleaseChanged(i64) = "v{0} was changed meanwhile: check its new values, and try again",
+        /// The caller has seen an older release as the newest one.
+        NewerRelease(i64) = "v{0} was released meanwhile: check it, and try again",
         /// A complete rollout cannot change.
         RolledOut(i64) = "rollout: v{0} is already fully rolled out",
         /// Only the newest release's rollout can change.

@@ -4,7 +4,7 @@ use crate::writer::{Entry, deflated, directory, extra_field, zip};
 use crate::{inspect_bytes, refusal};
 
 /// What to do about an archive that was created from outside its folder.
-const REMEDY: &str = "create the archive inside the folder, with relative paths: zip -r ../bundle.zip .";
+const REMEDY: &str = "create the archive again beside the folder, with relative paths: zip -r bundle.zip FOLDER";
 
 #[track_caller]
 fn assert_refused(name: &str, why: &str) {

@@ -17,7 +17,7 @@ const DIFF_MARKER: &str = "hotcodepush.json";
 /// A fault of an archive that was created from outside its folder, and what to do.
 macro_rules! relative {
     ($fault:literal) => {
-        concat!($fault, "; create the archive inside the folder, with relative paths: zip -r ../bundle.zip .")
+        concat!($fault, "; create the archive again beside the folder, with relative paths: zip -r bundle.zip FOLDER")
     };
 }
 

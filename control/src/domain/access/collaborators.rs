@@ -14,9 +14,9 @@ use crate::{on, on_write};
 
 const INSERT: &str = "INSERT INTO collaborators (app_id, account_id, permission, access_time, is_received) \
     SELECT $1, $2, $3, CASE WHEN MAX(access_time) >= $4 THEN MAX(access_time) + 1 ELSE $4 END, $5 FROM collaborators WHERE account_id = $2";
-const LIST: &str = "SELECT c.account_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
+const LIST: &str = "SELECT c.account_id, a.email, c.permission, c.accepted_time FROM collaborators c JOIN accounts a ON a.id = c.account_id \
     WHERE c.app_id = $1 ORDER BY c.account_id";
-const FIND: &str = "SELECT c.account_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
+const FIND: &str = "SELECT c.account_id, a.email, c.permission, c.accepted_time FROM collaborators c JOIN accounts a ON a.id = c.account_id \
     WHERE c.app_id = $1 AND a.email IN ($2, $3) ORDER BY CASE WHEN a.email = $2 THEN 0 ELSE 1 END LIMIT 1";
 const SET_ROLE: &str = "UPDATE collaborators SET permission = $3 WHERE app_id = $1 AND account_id = $2";
 // The role may become Owner while this waits: deleting the receiver's account declines a transfer without locking the app.
@@ -53,6 +53,8 @@ pub struct CollaboratorRow {
     pub email: String,
     /// Its role.
     pub permission: Role,
+    /// When it accepted the app; an owner has nothing to accept.
+    pub accepted_time: Option<UnixMillis>,
 }
 
 /// Another account's app that an account has access to.

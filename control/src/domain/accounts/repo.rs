@@ -1,5 +1,7 @@
 //! SQL of accounts.
 
+use std::collections::{BTreeSet, HashMap};
+
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
@@ -11,6 +13,7 @@ use crate::{on, on_write};
 const INSERT: &str = "INSERT INTO accounts (id, email, name, password_hash, email_verified, max_api_keys, retention_days, max_upload_bytes, \
     created_time) VALUES ($1, $2, $3, $4, TRUE, $5, $6, $7, $8)";
 // The second spelling is one that an earlier version may have stored.
+const EMAILS: &str = "SELECT id, email FROM accounts WHERE id IN ([?])";
 const FIND_BY_EMAIL: &str = "SELECT id FROM accounts WHERE email IN ($1, $2) ORDER BY CASE WHEN email = $1 THEN 0 ELSE 1 END LIMIT 1";
 const FIND: &str = "SELECT email, name, password_hash, email_verified, max_api_keys, retention_days, max_upload_bytes, created_time \
     FROM accounts WHERE id = $1";
@@ -42,6 +45,7 @@ const MAX_UPLOAD_BYTES: &str = "SELECT max_upload_bytes FROM accounts WHERE id =
 pub const SQL: &[&str] = &[
     INSERT,
     FIND_BY_EMAIL,
+    EMAILS,
     FIND,
     HOLD,
     FIND_VERIFIED,
@@ -139,6 +143,19 @@ pub async fn insert(tx: &mut WriteTx, account: &NewAccountRow<'_>) -> sqlx::Resu
 /// The account with this email.
 pub async fn find_by_email(tx: &mut ReadTx, email: &str) -> sqlx::Result<Option<AccountId>> {
     on!(tx, |conn| sqlx::query_scalar(FIND_BY_EMAIL).bind(email).bind(former(email).as_ref()).fetch_optional(conn).await)
+}
+
+/// The emails of those of these accounts that exist.
+pub async fn emails(tx: &mut ReadTx, accounts: &BTreeSet<AccountId>) -> sqlx::Result<HashMap<AccountId, String>> {
+    if accounts.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let sql = tx.listed(EMAILS, accounts.len());
+    let rows: Vec<(AccountId, String)> = on!(tx, |conn| {
+        let query = accounts.iter().fold(sqlx::query_as(sql).persistent(false), sqlx::query::QueryAs::bind);
+        query.fetch_all(conn).await
+    })?;
+    Ok(rows.into_iter().collect())
 }
 
 /// The number of accounts.

@@ -1,11 +1,14 @@
 //! An app's audit events, for its managers.
 
-use serde_json::json;
-use shared::ids::{AuditEventId, ReleaseId};
+use std::collections::{BTreeSet, HashMap};
+
+use serde_json::{Map, Value, json};
+use shared::ids::{AccountId, AuditEventId, ReleaseId};
 use shared::time::{UnixMillis, UtcDay};
 
 use crate::domain::access::grant::{ManageApp, ReadApp};
 use crate::domain::access::{AppGrant, collaborators};
+use crate::domain::accounts;
 use crate::domain::audit::Action;
 use crate::domain::audit::repo::{self, OfDeployment, ResolvedRow};
 use crate::domain::deployments;
@@ -68,6 +71,18 @@ pub struct Choices {
     pub deployments: Vec<String>,
 }
 
+/// What the IDs in events stand for.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// The emails of the accounts that exist.
+    pub accounts: HashMap<AccountId, String>,
+    /// The names of the app's deployments.
+    pub deployments: HashMap<String, String>,
+}
+
+/// The details that are accounts.
+pub const ACCOUNTS: [&str; 3] = ["from", "to", "owner"];
+
 /// The actions that an app's events can have.
 pub fn actions() -> impl Iterator<Item = &'static str> {
     Action::ALL.iter().map(|action| action.as_str()).filter(|name| OF_APPS.iter().any(|start| name.starts_with(start)))
@@ -80,6 +95,21 @@ pub async fn choices(tx: &mut ReadTx, grant: &AppGrant<ManageApp>) -> Result<Cho
     people.sort_unstable();
     deployments.sort_unstable();
     Ok(Choices { people, deployments })
+}
+
+/// The names of the accounts and deployments that these events are about.
+pub async fn names(tx: &mut ReadTx, grant: &AppGrant<ManageApp>, events: &[ResolvedRow]) -> Result<Names> {
+    let mut ids = BTreeSet::new();
+    for row in events {
+        let details: Map<String, Value> = serde_json::from_str(&row.event.details).map_err(Error::internal)?;
+        let named = ACCOUNTS.iter().filter_map(|name| details.get(*name)?.as_str());
+        ids.extend(named.filter_map(|id| AccountId::try_from(id).ok()));
+    }
+    let deployments = deployments::repo::list(tx, grant.app()).await?;
+    Ok(Names {
+        accounts: accounts::repo::emails(tx, &ids).await?,
+        deployments: deployments.into_iter().map(|row| (row.id.to_string(), row.name)).collect(),
+    })
 }
 
 /// A page of events of the caller's app, newest first. At most [`MAX_EXAMINED`] events are compared with a filter, however few match. Errors: 400 for a

@@ -1,5 +1,7 @@
 //! The rules of collaborators.
 
+use std::collections::HashSet;
+
 use serde_json::json;
 use shared::ids::AccountId;
 use shared::{FieldErrors, Invalid};
@@ -72,6 +74,15 @@ fn too_many(app: &Context, caller: &SignedIn, seconds: u64) -> Error {
 /// The app's collaborators.
 pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> Result<Vec<Collaborator>> {
     Ok(repo::list(tx, grant.app()).await?.into_iter().map(|row| Collaborator::of(row, grant.account())).collect())
+}
+
+/// The emails of those who have not accepted the app. An owner has nothing to accept, except for a transfer.
+pub async fn waiting(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> Result<HashSet<String>> {
+    let rows = repo::list(tx, grant.app()).await?;
+    // The sender of a transfer, in whose namespace the app still is, has nothing to accept either.
+    let is_waiting =
+        |row: &CollaboratorRow| row.account_id != *grant.namespace() && (row.permission == Role::Owner || row.accepted_time.is_none());
+    Ok(rows.into_iter().filter(is_waiting).map(|row| row.email).collect())
 }
 
 /// Gives an account a role, and notifies it. Returns the role. Errors: those of [`RoleInput`]; 404 when no verified account has the address, 409 when it

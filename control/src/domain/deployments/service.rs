@@ -52,13 +52,15 @@ pub struct Deployment {
     pub key: Option<String>,
     /// When it was created.
     pub created_time: UnixMillis,
+    /// Whether its history was cleared: devices may run releases that no longer exist.
+    pub was_cleared: bool,
 }
 
 impl Deployment {
     /// Converts a row to what this caller may see.
     pub fn of<N>(grant: &AppGrant<N>, row: DeploymentRow) -> Self {
         let key = grant.also::<ReadDeploymentKeys>().then(|| row.deployment_key.into());
-        Self { id: row.id, name: row.name, key, created_time: row.created_time }
+        Self { id: row.id, name: row.name, key, created_time: row.created_time, was_cleared: row.counting_epoch > 0 }
     }
 }
 

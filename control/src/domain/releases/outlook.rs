@@ -107,13 +107,20 @@ impl Outlook {
     /// The same if this release were disabled.
     pub async fn without(&self, turns: &Turns, grant: &AppGrant<ReadApp>, label: Label) -> Result<Self> {
         let rows = Arc::clone(&self.rows);
-        turns.take(grant.account()).await?.run(move || Self::disabled(&rows, label)).await?
+        turns.take(grant.account()).await?.run(move || Self::switched(&rows, label, true)).await?
     }
 
-    fn disabled(rows: &[RangeRow], label: Label) -> Result<Self> {
+    /// The same if this release were enabled.
+    pub async fn with(&self, turns: &Turns, grant: &AppGrant<ReadApp>, label: Label) -> Result<Self> {
+        let rows = Arc::clone(&self.rows);
+        turns.take(grant.account()).await?.run(move || Self::switched(&rows, label, false)).await?
+    }
+
+    fn switched(rows: &[RangeRow], label: Label, is_disabled: bool) -> Result<Self> {
         let number = i64::from(label.number());
-        let disabled = |row: &RangeRow| RangeRow { is_disabled: row.is_disabled || row.label == number, ..row.clone() };
-        Self::of(rows.iter().map(disabled).collect())
+        let switched =
+            |row: &RangeRow| RangeRow { is_disabled: if row.label == number { is_disabled } else { row.is_disabled }, ..row.clone() };
+        Self::of(rows.iter().map(switched).collect())
     }
 
     /// The number of releases.
@@ -383,14 +390,16 @@ mod tests {
         let all = outlook(&[("1.0.0", false, None), ("^1.0.0", false, None), ("1.0.0", false, None)]);
         assert!(all.has_earlier());
         let v3 = Label::new(3).unwrap();
-        assert_eq!(labels(&Outlook::disabled(&all.rows, v3).unwrap().gets("1.0.0").outside), "v2");
+        assert_eq!(labels(&Outlook::switched(&all.rows, v3, true).unwrap().gets("1.0.0").outside), "v2");
         assert_eq!(all.live().len(), 2, "v2 and v3");
+        let disabled = Outlook::switched(&all.rows, v3, true).unwrap();
+        assert_eq!(labels(&Outlook::switched(&disabled.rows, v3, false).unwrap().gets("1.0.0").outside), "v3", "enabled again");
         assert!(!outlook(&[("1.0.0", false, None), ("2.0.0", false, None)]).has_earlier());
         // None is left out, however many target versions there are.
         let ranges: Vec<String> = (1..200).map(|number| format!("1.0.{number}")).collect();
         let many: Vec<_> = [("^1.0.0", false, None)].into_iter().chain(ranges.iter().map(|range| (range.as_str(), false, None))).collect();
         let many = outlook(&many);
         assert_eq!((many.live().len(), many.gets("^1.0.0").outside.len()), (200, 200));
-        assert_eq!(labels(&Outlook::disabled(&many.rows, Label::new(200).unwrap()).unwrap().gets("1.0.199").outside), "v1");
+        assert_eq!(labels(&Outlook::switched(&many.rows, Label::new(200).unwrap(), true).unwrap().gets("1.0.199").outside), "v1");
     }
 }

@@ -17,16 +17,26 @@ use crate::domain::deployments::repo::next_label;
 use crate::domain::error::{Error, Result, Thing};
 use crate::domain::idempotency::{Answer, Attempt, IdempotencyKey};
 
-/// Releases the contents of an earlier release again, enabled and for all devices: those of `target`, else of the release before the newest. It may
-/// be on top of an unfinished rollout: that is what it is for. Errors: 404 if the release does not exist; 409 if it is the current one or targets
-/// other binary versions, or if the key is in use for another request.
+/// A rollback request.
+#[derive(Clone, Debug, Default)]
+pub struct Rollback {
+    /// The release to go back to; the one before the newest by default.
+    pub target: Option<Label>,
+    /// The newest release that the caller has seen, if there must not be a newer one since.
+    pub seen: Option<ReleaseId>,
+}
+
+/// Releases the contents of an earlier release again, enabled and for all devices. It may be on top of an unfinished rollout: that is what it is for.
+/// Errors: 404 if the release does not exist; 409 if it is the current one or targets other binary versions, if there is a newer release than the
+/// caller has seen, or if the key is in use for another request.
 pub async fn roll_back(
     app: &Context,
     grant: &AppGrant<ManageReleases>,
     deployment: &str,
-    target: Option<Label>,
+    rollback: &Rollback,
     key: Option<&IdempotencyKey>,
 ) -> Result<Answer<ReleaseRow>> {
+    let target = rollback.target;
     let attempt = Attempt::new(grant.account(), key, &("rollback", grant.app(), nfc(deployment), target))?;
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
@@ -38,6 +48,11 @@ pub async fn roll_back(
     let next = next_label(tx, grant.app(), deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
     grant.confirm(tx).await?;
     let current = repo::newest(tx, &next.id).await?;
+    if let (Some(seen), Some(current)) = (&rollback.seen, &current)
+        && *seen != current.id
+    {
+        return Err(Error::Conflict(Conflict::NewerRelease(current.label)));
+    }
     let to = match (&current, target) {
         (_, Some(target)) => repo::find(tx, &next.id, target).await?.ok_or(Error::NotFound(Thing::Release))?,
         (Some(current), None) => repo::before(tx, &next.id, current.label).await?.ok_or(NO_PRIOR)?,

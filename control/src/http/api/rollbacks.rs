@@ -11,7 +11,7 @@ use super::releases::{IdempotencyHeader, created};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::error::Result;
-use crate::domain::releases::rollback;
+use crate::domain::releases::rollback::{self, Rollback};
 use crate::http::AppState;
 use crate::http::extract::{DeploymentPath, Json, MaybeIdempotent};
 
@@ -50,6 +50,6 @@ pub async fn roll_back_release(
 ) -> Result<impl IntoResponse> {
     let NewRollback { target_release } = body.map(|Json(new)| new).unwrap_or_default();
     let target = target_release.parse_optional().map_err(|error| FieldErrors::of("targetRelease", error))?;
-    let answer = rollback::roll_back(&app, &grant, &deployment, target, key.as_ref()).await?;
+    let answer = rollback::roll_back(&app, &grant, &deployment, &Rollback { target, seen: None }, key.as_ref()).await?;
     created(&app, &grant, &deployment, answer)
 }

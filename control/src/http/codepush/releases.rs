@@ -17,8 +17,9 @@ use crate::domain::idempotency::{Answer, IdempotencyKey};
 use crate::domain::releases::change::{self, ReleaseChange};
 use crate::domain::releases::promotion::{self, Promotion};
 use crate::domain::releases::repo::ReleaseRow;
+use crate::domain::releases::rollback::{self, Rollback};
 use crate::domain::releases::service;
-use crate::domain::releases::{UploadAllowance, rollback, upload};
+use crate::domain::releases::{UploadAllowance, upload};
 use crate::http::AppState;
 use crate::http::extract::path::DestinationPath;
 use crate::http::extract::upload::receive;
@@ -133,7 +134,7 @@ async fn rolled_back(
     target: Option<Label>,
     key: Option<&IdempotencyKey>,
 ) -> Result<impl IntoResponse + use<>> {
-    let answer = rollback::roll_back(app, grant, deployment, target, key).await?;
+    let answer = rollback::roll_back(app, grant, deployment, &Rollback { target, seen: None }, key).await?;
     created(app, grant, deployment, answer)
 }
 

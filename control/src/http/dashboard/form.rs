@@ -183,7 +183,25 @@ impl Form {
                 self.refusal = Some(format!("The contents are identical to v{label}, the current release for this target version."));
             }
             Error::Refused(refusal) => self.refusal = Some(roles::refused(refusal)),
-            Error::WrongCredentials(_) | Error::Conflict(_) | Error::Quota(_) | Error::NotConfigured(_) => {
+            Error::Conflict(conflict) => {
+                let text = error.to_string();
+                let (name, fault) = match conflict {
+                    Conflict::AppName(_) | Conflict::AppNameToMove(_) | Conflict::NameOfOthers(_) | Conflict::DeploymentName(_) => {
+                        ("name", sentence(&text))
+                    }
+                    Conflict::KeyTaken => ("key", sentence(&text)),
+                    // Some begin with the name of the field that they are about.
+                    _ => {
+                        let (name, fault) = text.split_once(": ").unwrap_or_default();
+                        (name, about(self.field(name).label, fault))
+                    }
+                };
+                match self.fields.iter_mut().find(|field| field.name == name) {
+                    Some(field) => field.error = Some(fault),
+                    None => self.refusal = Some(sentence(&text)),
+                }
+            }
+            Error::WrongCredentials(_) | Error::Quota(_) | Error::NotConfigured(_) => {
                 self.refusal = Some(sentence(&error.to_string()));
             }
             _ => return Err(error),

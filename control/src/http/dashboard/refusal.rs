@@ -117,6 +117,9 @@ fn page(frame: &Frame, answer: &Response, problem: &ProblemText, is_read: bool) 
     let is_app_missing = status == StatusCode::NOT_FOUND && problem.text == Error::NotFound(Thing::App).to_string();
     let seconds = answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(|value| value.parse().ok());
     let mut text = match status {
+        StatusCode::NOT_FOUND if frame.here().contains("/account/apps/") => {
+            "You have no access to this app. Its owner took it back, removed you or deleted it, or you left it.".to_owned()
+        }
         StatusCode::NOT_FOUND => "It may have been moved or deleted.".to_owned(),
         StatusCode::INTERNAL_SERVER_ERROR => {
             "This is an error on our side, and it was logged. Try again. If it happens again, contact your administrator.".to_owned()

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use shared::keys::Label;
 
 use crate::domain::error::{Error, Result};
 
@@ -43,11 +44,15 @@ pub fn wait(seconds: u64) -> String {
     if number == 1 { format!("1 {unit}") } else { format!("{number} {unit}s") }
 }
 
-/// An error text as a sentence.
+/// An error text as a sentence. A label that it begins with stays lowercase.
 pub fn sentence(text: &str) -> String {
+    let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    let word = text.split(|letter: char| !letter.is_ascii_alphanumeric()).next().unwrap_or_default();
+    if Label::try_from(word).is_ok() {
+        return format!("{text}{end}");
+    }
     let mut characters = text.chars();
     let first: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
-    let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
     format!("{first}{}{end}", characters.as_str())
 }
 

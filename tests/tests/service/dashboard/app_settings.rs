@@ -75,12 +75,30 @@ async fn an_app_is_transferred_and_taken_back() {
     let settings = bob.open("/dashboard/apps/ada@example.com:demo/settings").await.shows("Accept app").shows("Decline").html();
     assert!(settings.contains("/transfer\""), "{settings}");
     reader.open("/dashboard/apps/demo/delete").await.has_status(403);
+    bob.open("/dashboard").await.shows("Transferred to you by <bdi>ada@example.com</bdi>");
+    reader.open("/dashboard").await.shows("Transferred, and not accepted yet");
+    for page in ["/dashboard/apps/demo", SETTINGS] {
+        reader
+            .open(page)
+            .await
+            .shows("You transferred this app to <bdi>bob@example.com</bdi>")
+            .shows(&format!("{PEOPLE}/bob%40example.com/remove"));
+    }
     assert!(!reader.open(SETTINGS).await.html().contains("/delete\""));
     let people = reader.open(PEOPLE).await.shows("Take back").html();
     let remove = people.split('"').find(|part| part.ends_with("/remove")).unwrap().to_owned();
     let question = reader.open(&remove).await.shows("you own the app again");
-    reader.send(&question.form()).await.is_at(PEOPLE).shows("bob@example.com has no access anymore.");
+    let took_back = reader.send(&question.form()).await.is_at(PEOPLE);
+    took_back.shows("You own the app again. bob@example.com has no access anymore.");
     assert_eq!(roles(&ada, "demo").await, json!({ "ada": "Owner" }));
+    assert!(!reader.open("/dashboard/apps/demo").await.html().contains("You transferred"));
+    // The activity names people, although events have their IDs.
+    let activity = reader.open("/dashboard/apps/demo/activity").await.shows("from: <bdi>ada@example.com</bdi>");
+    let html = activity.shows("to: <bdi>bob@example.com</bdi>").shows("owner: <bdi>ada@example.com</bdi>").html();
+    // The link in the receiver's mail says why it leads nowhere.
+    let id = app.texts("SELECT id FROM apps", &[]).await.remove(0);
+    assert!(!html.contains(&id), "{html}");
+    bob.open(&format!("/dashboard/account/apps/{id}/accept")).await.has_status(404).shows("You have no access to this app.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,6 +120,7 @@ async fn collaborators_are_added_changed_and_removed() {
     reader.send(&chosen(bob, "permission", "Viewer")).await.has_status(409);
     assert_eq!(roles(&ada, "demo").await, json!({ "ada": "Owner", "bob": "Viewer" }));
 
+    assert_eq!(reader.open(PEOPLE).await.html().matches("Not accepted yet").count(), 1);
     let page = format!("{PEOPLE}/bob%40example.com");
     let form = reader.open(&page).await.shows("bob@example.com").form_to(&page);
     reader.send(&chosen(form.clone(), "permission", "Developer")).await.is_at(PEOPLE).shows("has the role Developer now.");

@@ -262,7 +262,17 @@ async fn a_deployment_is_rolled_back() {
     let form = page.form_to(&rollback);
     reader.send(&form.clone().with(&[("targetRelease", "v2")])).await.has_status(409);
     reader.send(&form.clone().with(&[("targetRelease", "x")])).await.has_status(400);
-    reader.send(&form.with(&[("targetRelease", "v1")])).await.is_at(PRODUCTION).shows("Rolled back to v1. The new release is v4.");
+    reader.send(&form.clone().with(&[("targetRelease", "v1"), ("seen", "x")])).await.has_status(400);
+    let form = form.with(&[("targetRelease", "v1")]);
+    reader.send(&form).await.is_at(PRODUCTION).shows("Rolled back to v1. The new release is v4.");
+    // A second click rolls back once.
+    reader.send(&form).await.is_at(PRODUCTION).shows("The new release is v4.");
+    // A second tab still shows v3 as the newest release: it must not replace one that it has not shown.
+    let stale = page.form_to(&rollback).with(&[("targetRelease", "v1"), ("once", "")]);
+    let refused = reader.send(&stale).await.has_status(409).shows("v4 was released meanwhile: check it, and try again.");
+    // What has the same contents as v4 is no way back from it.
+    refused.shows("the same contents as v4").shows("value=\"v3\" checked");
+    assert_eq!(ada.get("/v1/apps/demo/deployments/Production/history").await.assert(200)["history"].as_array().unwrap().len(), 4);
     ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Viewer" })).await.assert(201);
     let mut bob = app.signed_in_reader("bob").await;
     for page in [format!("{PRODUCTION}/rollback"), format!("{PRODUCTION}/releases/v1/edit")] {
@@ -272,6 +282,36 @@ async fn a_deployment_is_rolled_back() {
     }
     let page = bob.open(&PRODUCTION.replace("demo", "ada@example.com:demo")).await.html();
     assert!(!page.contains("/rollback"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollback_that_would_not_help_leads_to_what_does() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (key, _) = ada.create_app("demo").await;
+    let rollback = format!("{PRODUCTION}/rollback");
+    for version in ["1.0.0", "1.0.0", "1.0.0", "2.0.0"] {
+        ada.upload("demo", "Production", format!("for {version}, {}", rollback.len()).as_bytes(), json!({ "appVersion": version })).await;
+    }
+    for (content, version) in [("one", "1.0.0"), ("two", "1.0.0"), ("three", "1.0.0")] {
+        ada.upload("demo", "Production", content.as_bytes(), json!({ "appVersion": version })).await.assert(201);
+    }
+    let history = ada.get("/v1/apps/demo/deployments/Production/history").await.assert(200);
+    let newest = history["history"].as_array().unwrap().len();
+    // The release before the newest one failed.
+    let now = app.clock.now();
+    let reports = (1_u8..=3).map(|number| {
+        let bad = format!("v{}", newest - 1);
+        report(ReportId::v7(now, [number; 10]).as_ref(), now.0, &key, Some(&format!("device {number}")), "failed", &bad)
+    });
+    app.deliver(&reports.collect::<Vec<_>>()).await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let page = reader.open(&rollback).await.shows("failed on 3 of 3 devices that tried it (100%)");
+    page.shows(&format!("value=\"v{}\" checked", newest - 2));
+    // The newest one is disabled, and for other app versions: what devices get can only be disabled.
+    ada.upload("demo", "Production", b"four", json!({ "appVersion": "3.0.0", "isDisabled": true })).await.assert(201);
+    let page = reader.open(&rollback).await.shows("There is no earlier release for the same target version.");
+    page.shows(&format!("releases/v{newest}/edit?isDisabled=on\">Disable v{newest}</a>")).shows(&format!("If you disable v{newest}, "));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -295,6 +335,9 @@ async fn a_release_is_promoted_once() {
     let again = reader.open(promote).await.shows("now v1 for").form_to(promote);
     reader.send(&again.clone().with(&[("rollout", "x")])).await.has_status(400).shows("whole number from 1 to 100");
     reader.send(&again).await.has_status(409);
+    // The page says so before anyone fills it in.
+    let said = reader.open(promote).await.shows("The rollout of v1 is unfinished: it goes to 25% of devices.");
+    said.shows(&format!("{PRODUCTION}/releases/v1/edit\">Set it to 100% or disable v1</a>"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -391,6 +434,9 @@ async fn a_deployment_is_created_renamed_cleared_and_deleted() {
     assert_eq!(ada.get("/v1/apps/demo/deployments/Gamma/history").await.assert(200)["history"].as_array().unwrap().len(), 1);
     let page = reader.open(&settings).await;
     reader.send(&form_of(&page, "clearName").with(&[("clearName", "Gamma")])).await.is_at(renamed).shows("Cleared the history");
+    // Devices may still run what was released.
+    let page = reader.open(renamed).await.shows("No release: the history was cleared. Devices keep what they run.").html();
+    assert!(!page.contains("First steps"), "{page}");
     assert_eq!(ada.get("/v1/apps/demo/deployments/Gamma/history").await.assert(200)["history"], json!([]));
     let page = reader.open(&settings).await;
     reader.send(&form_of(&page, "deleteName").with(&[("deleteName", "Gamma")])).await.is_at("/dashboard/apps/demo");

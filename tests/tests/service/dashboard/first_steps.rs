@@ -82,6 +82,19 @@ async fn a_release_for_other_versions_and_one_that_fails_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_first_release_is_not_called_published() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (key, _) = ada.create_app("demo").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    report(&app, &key, "deploy", json!({})).await;
+    ada.upload("demo", "Production", b"one", json!({ "appVersion": "1.0.0", "isDisabled": true })).await.assert(201);
+    let page =
+        reader.open(PRODUCTION).await.shows(&waiting("The first release: enable v1")).shows("v1 is disabled: no device gets it.").html();
+    assert!(!page.contains("is published"), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_second_deployment_of_an_app_with_the_sdk_needs_only_its_key() {
     let app = TestApp::spawn().await;
     app.register("ada").await;

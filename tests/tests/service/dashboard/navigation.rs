@@ -80,3 +80,29 @@ async fn apps_are_switched_among_the_first_twenty() {
     let first = reader.open("/dashboard").await.html();
     assert!(first.find("<bdi>app 9</bdi>").unwrap() < first.find("<bdi>bob@example.com:aaa 1</bdi>").unwrap(), "{first}");
 }
+
+/// The addresses of a page's links.
+fn links(html: &str) -> Vec<String> {
+    html.split("href=\"").skip(1).map(|rest| tests::reader::unescape(rest.split('"').next().unwrap())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn links_into_pages_lead_to_a_place_that_is_there() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    ada.upload("demo", "Production", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let mut reader = app.signed_in_reader("ada").await;
+    let deployment = "/dashboard/apps/demo/deployments/Production";
+    let mut followed = 0;
+    for page in ["", "/metrics", "/releases/v1", "/releases/v1/promote", "/upload", "/settings", "/check"] {
+        let here = format!("{deployment}{page}");
+        let html = reader.open(&here).await.has_status(200).html();
+        for (target, place) in links(&html).iter().filter_map(|link| link.split_once('#')).filter(|(_, place)| !place.is_empty()) {
+            let there = if target.is_empty() { html.clone() } else { reader.open(target).await.has_status(200).html() };
+            assert!(there.contains(&format!("id=\"{place}\"")), "{target}#{place} on {here}");
+            followed += 1;
+        }
+    }
+    assert!(followed > 5, "{followed}");
+}

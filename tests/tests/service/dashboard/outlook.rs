@@ -82,7 +82,7 @@ async fn a_replaced_release_says_so() {
     let all = [one.clone(), json!({ "appVersion": "^1.0.0" }), json!({ "appVersion": "2.0.0" }), one];
     let (ada, mut reader, _) = with_releases(&app, &all).await;
     for (label, text) in [
-        ("v1", "v1 was replaced by v4: no device with app version 1.0.0 gets it now."),
+        ("v1", "v1 was replaced: no device gets it now. Devices with app version 1.0.0 get v4."),
         ("v2", "v2 goes to all devices with app version ^1.0.0, except those that get v4."),
         ("v3", "v3 goes to all devices with app version 2.0.0."),
         ("v4", "v4 goes to all devices with app version 1.0.0."),
@@ -93,7 +93,10 @@ async fn a_replaced_release_says_so() {
     assert_eq!((page.matches("Live</span>").count(), page.matches("Replaced</span>").count()), (3, 1), "{page}");
     assert_eq!(page.matches("<meter").count(), 3, "{page}");
     change(&ada, "v4", json!({ "isDisabled": true })).await;
-    reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("v1 was replaced by v2: no device with app version 1.0.0 gets it now.");
+    reader
+        .open(&format!("{PRODUCTION}/releases/v1"))
+        .await
+        .shows("v1 was replaced: no device gets it now. Devices with app version 1.0.0 get v2.");
     let rollout = json!({ "appVersion": "2.0.0", "rollout": 10 });
     ada.upload("demo", "Production", b"rollout", rollout).await.assert(201);
     reader
@@ -124,10 +127,21 @@ async fn a_failing_release_is_shown_where_one_acts() {
         reader.open(page).await.shows(&format!("{PRODUCTION}/rollback\">Roll back")).shows(&format!("{release}/edit?isDisabled=on"));
     }
     reader.open("/dashboard/apps/demo").await.shows("Failing<");
+    reader.open(&format!("{PRODUCTION}/metrics")).await.shows("75% <span class=\"tag bad\">Failing");
+    reader.open(PRODUCTION).await.shows("data-label=\"Failure rate\">75% <span class=\"tag bad\">Failing");
+    // Also where it would get more devices.
+    for page in ["edit", "edit?isDisabled=off", "promote"] {
+        reader.open(&format!("{release}/{page}")).await.shows("v2 fails: 3 of 4 devices");
+    }
+    assert!(!reader.open(&format!("{release}/edit?isDisabled=on")).await.html().contains("v2 fails"));
     change(&ada, "v2", json!({ "isDisabled": true })).await;
-    for page in pages {
+    for page in ["/dashboard", PRODUCTION] {
         assert!(!reader.open(page).await.html().contains("v2 fails"), "{page}: no device gets it");
     }
+    let page = reader.open(&release).await.shows("v2 fails").html();
+    assert!(!page.contains("Disable v2"), "{page}");
+    let enabling = reader.open(&format!("{release}/edit?isDisabled=off")).await.shows("v2 fails");
+    enabling.shows("If you enable it: v2 goes to all devices with app version 1.0.0.");
     // What devices get now is shown, and it fails as well.
     let all = [("failed", "v1"), ("failed", "v1"), ("failed", "v1"), ("failed", "v1"), ("failed", "v1")];
     app.clock.advance(1_000);
@@ -240,7 +254,10 @@ async fn no_target_version_is_forgotten_however_many_there_are() {
         .open(&edit)
         .await
         .shows("If you disable v43, devices with app version ^1.0.0 get v1 or no update, depending on their app version");
-    reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("v1 was replaced by v43: no device with app version 1.0.7 gets it now.");
+    reader
+        .open(&format!("{PRODUCTION}/releases/v1"))
+        .await
+        .shows("v1 was replaced: no device gets it now. Devices with app version 1.0.7 get v43.");
     let page = reader.open(PRODUCTION).await.html();
     assert_eq!((page.matches("Live</span>").count(), page.matches("<meter").count()), (25, 25), "all of the first page: {page}");
     ada.upload("demo", "Production", b"all", json!({ "appVersion": "*" })).await.assert(201);

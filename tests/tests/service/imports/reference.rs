@@ -96,6 +96,14 @@ async fn a_history_of_the_reference_is_kept_as_it_is() {
     assert_eq!(ada.metrics("Weather", "Production").await, json!({}));
     let page = app.signed_in_reader("ada").await.open("/dashboard/apps/Weather/deployments/Production/metrics").await;
     page.shows("Counted by the old server").shows(&old.base).shows("v61").shows("-3");
+    let mut reader = app.signed_in_reader("ada").await;
+    let page = reader.open("/dashboard/apps/Weather/deployments/Production").await.shows("Bring the devices here");
+    let page = page.shows(&format!("updraft import compare --from {} --app Weather --deployment Production", old.base)).html();
+    assert!(!page.contains("Install the CLI"), "devices have the SDK: {page}");
+    let settings = reader.open("/dashboard/apps/Weather/deployments/Production/settings").await;
+    settings.shows("What the old server had counted stays.");
+    let activity = reader.open("/dashboard/apps/Weather/activity?action=release.import").await;
+    activity.shows("deployment: <bdi>Production</bdi>");
     // The next release here has the next label.
     let next = ada.upload("Weather", "Production", b"ours", json!({ "appVersion": "1.0.0" })).await.assert(201);
     assert_eq!(next["package"]["label"], "v62");

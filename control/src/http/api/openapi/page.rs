@@ -1,6 +1,7 @@
 //! The HTML page: the document's operations by tag, then its schemas.
 
 use askama::Template;
+use askama::filters::{Escaper, Html};
 use serde_json::Value;
 
 use super::shape::{elements, members, operations, referred, text};
@@ -224,5 +225,41 @@ impl Kind {
             .filter_map(|(name, before, after)| schema.get(name).map(|bound| format!(", {before} {bound} {after}").trim_end().to_owned()));
         let form = Some(text(schema, "format")).filter(|form| !form.is_empty()).map(|form| format!(" ({form})")).unwrap_or_default();
         Self { words: format!("{words}{form}{}", bounds.collect::<String>()), schema: None }
+    }
+}
+
+/// Text of the document as HTML: what is between two backticks is code.
+fn prose(text: &str) -> String {
+    let mut html = String::new();
+    // Every second part is code. The last one is not, if its backtick is not closed.
+    let parts: Vec<&str> = text.split('`').collect();
+    for (place, part) in parts.iter().enumerate() {
+        let (before, after) = match place % 2 {
+            1 if place + 1 < parts.len() => ("<code>", "</code>"),
+            1 => ("`", ""),
+            _ => ("", ""),
+        };
+        html.push_str(before);
+        // Text is always written.
+        Html.write_escaped_str(&mut html, part).ok();
+        html.push_str(after);
+    }
+    html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prose;
+
+    #[test]
+    fn code_is_marked_and_everything_is_escaped() {
+        for (text, html) in [
+            ("`error` names <all> fields", "<code>error</code> names &#60;all&#62; fields"),
+            ("`<b>`", "<code>&#60;b&#62;</code>"),
+            ("none", "none"),
+            ("a ` alone", "a ` alone"),
+        ] {
+            assert_eq!(prose(text), html);
+        }
     }
 }

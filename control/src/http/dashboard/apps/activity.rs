@@ -5,15 +5,17 @@ use std::borrow::Cow;
 use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
+use serde_json::{Map, Value};
 use shared::FieldErrors;
-use shared::ids::AuditEventId;
+use shared::ids::{AccountId, AuditEventId};
 use shared::time::UtcDay;
 
 use super::audit_words;
 use super::place::{self, Link, Section};
 use crate::domain::access::grant::ManageApp;
 use crate::domain::access::{AppGrant, DashboardSession};
-use crate::domain::apps::events::{self, Choices, Filter, Found, MAX_EXAMINED, Page};
+use crate::domain::apps::events::{self, Choices, Filter, Found, MAX_EXAMINED, Names, Page};
+use crate::domain::audit::Action;
 use crate::domain::audit::repo::ResolvedRow;
 use crate::domain::error::{Error, Result};
 use crate::http::AppState;
@@ -132,9 +134,22 @@ fn read(query: &str) -> (Shown, Filter, Option<&'static str>) {
 }
 
 impl Item {
-    fn of(frame: &Frame, ResolvedRow { event, email, object_email }: ResolvedRow) -> Result<Self> {
+    fn of(frame: &Frame, names: &Names, ResolvedRow { event, email, object_email }: ResolvedRow) -> Result<Self> {
         let about = |email: String| ("account".to_owned(), email);
-        let details: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&event.details).map_err(Error::internal)?;
+        let mut details: Map<String, Value> = serde_json::from_str(&event.details).map_err(Error::internal)?;
+        for name in events::ACCOUNTS {
+            if let Some(Value::String(id)) = details.get_mut(name)
+                && let Ok(account) = AccountId::try_from(id.as_str())
+            {
+                *id = names.accounts.get(&account).cloned().unwrap_or_else(|| "deleted account".to_owned());
+            }
+        }
+        // An import names the deployment by its ID only.
+        if event.action == Action::ImportReleases.as_str()
+            && let Some(deployment) = names.deployments.get(&event.object_id)
+        {
+            details.insert("deployment".to_owned(), Value::String(deployment.clone()));
+        }
         Ok(Self {
             time: RelativeTime::of(event.time, frame.now()),
             who: email.unwrap_or_else(|| if event.account_id.is_some() { "Deleted account".to_owned() } else { "Operator".to_owned() }),
@@ -161,6 +176,7 @@ pub(super) async fn show(
     let mut tx = app.db.read().await?;
     let Found { events: rows, next_cursor, is_cut } = events::list(&mut tx, &grant, &Page { limit: PAGE_SIZE, cursor, filter }).await?;
     let Choices { people, deployments } = events::choices(&mut tx, &grant).await?;
+    let names = events::names(&mut tx, &grant, &rows).await?;
     drop(tx);
     let name = grant.called();
     let page = frame.path(&format!("{}/activity", place::app(name)));
@@ -170,7 +186,7 @@ pub(super) async fn show(
     view::page(&Activity {
         crumbs: place::crumbs(&frame, &[(name, place::app(name))]),
         sections: place::sections(&frame, &grant, Section::Activity),
-        events: rows.into_iter().map(|row| Item::of(&frame, row)).collect::<Result<_>>()?,
+        events: rows.into_iter().map(|row| Item::of(&frame, &names, row)).collect::<Result<_>>()?,
         older: next_cursor.map(|next| format!("{page}?{}", shown.query(Some(&next)))),
         newest: format!("{page}?{}", shown.query(None)),
         examined: is_cut.then(|| view::grouped(MAX_EXAMINED)),

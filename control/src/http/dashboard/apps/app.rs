@@ -4,6 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
+use super::collaborators::transferred;
 use super::failing;
 use super::place::{self, Link, Section};
 use super::release::Summary;
@@ -43,6 +44,8 @@ struct AppPage<'p> {
     sections: Vec<Link>,
     app: &'p str,
     is_viewer: bool,
+    /// Who the caller transferred it to, without acceptance yet, and where it is taken back.
+    transferred: Option<(String, String)>,
     /// Where it is accepted, while that is waiting.
     acceptance: Option<Acceptance>,
     deployments: Vec<Item>,
@@ -66,6 +69,7 @@ pub(super) async fn show(
     let mut enabled = service::enabled(&mut tx, newest.collect()).await?;
     let mut totals = counters::totals(&mut tx, &metrics).await?;
     let shared = collaborators::find_shared(&mut tx, grant.account(), grant.app()).await?;
+    let transferred = transferred(&mut tx, &frame, &grant).await?;
     drop(tx);
     let mut items = Vec::new();
     for (deployment, newest) in deployments {
@@ -92,6 +96,7 @@ pub(super) async fn show(
         crumbs: place::crumbs(&frame, &[]),
         sections: place::sections(&frame, &grant, Section::Deployments),
         new: grant.also::<ManageDeployments>().then(|| frame.path(&format!("{}/new-deployment", place::app(name)))),
+        transferred,
         acceptance: shared.filter(SharedRow::is_waiting).map(|row| Acceptance::of(&frame, &row.id, row.permission)),
         is_viewer: !grant.also::<ManageReleases>(),
         frame: &frame,

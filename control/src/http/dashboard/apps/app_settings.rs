@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use shared::keys::Name;
 
+use super::collaborators::transferred;
 use super::form_page::FormPage;
 use super::place::{self, Link, Section};
 use super::unknown_account;
@@ -38,6 +39,8 @@ struct Settings<'p> {
     /// The name that always resolves to the app, if someone shares it.
     long_name: Option<String>,
     accept: Option<String>,
+    /// Who it was transferred to and has not accepted it, and where the caller, its sender, takes it back.
+    transferred: Option<(String, String)>,
     leave: Option<String>,
 }
 
@@ -56,7 +59,10 @@ fn rename_form(name: &str) -> Form {
 }
 
 async fn page(app: &AppState, frame: &Frame, grant: &AppGrant<ReadApp>, form: &Form) -> Result<Response> {
-    let shared = collaborators::find_shared(&mut app.db.read().await?, grant.account(), grant.app()).await?;
+    let mut tx = app.db.read().await?;
+    let shared = collaborators::find_shared(&mut tx, grant.account(), grant.app()).await?;
+    let transferred = transferred(&mut tx, frame, grant).await?;
+    drop(tx);
     let of_account = |id: &str, action: &str| frame.path(&format!("/account/apps/{id}/{action}"));
     let name = grant.called();
     form.page(&Settings {
@@ -70,6 +76,7 @@ async fn page(app: &AppState, frame: &Frame, grant: &AppGrant<ReadApp>, form: &F
         is_received: shared.as_ref().is_some_and(collaborators::SharedRow::is_transfer),
         long_name: shared.as_ref().map(collaborators::SharedRow::long_name),
         accept: shared.as_ref().filter(|row| row.is_waiting()).map(|row| of_account(row.id.as_ref(), "accept")),
+        transferred,
         leave: shared.as_ref().map(|row| of_account(row.id.as_ref(), "leave")),
     })
 }
@@ -137,7 +144,9 @@ fn transfer_page(frame: &Frame, name: &str, form: &Form) -> Result<Response> {
         crumbs: place::crumbs(frame, &[(name, place::app(name)), ("Settings", page_of(name))]),
         title: format!("Transfer {}", bare(name)),
         text: vec![
-            "The new owner can use the app at once, and is told by email. You become an Admin.".to_owned(),
+            "The new owner is told by email, and can at once do what you can: release, rename and delete the app, and change or remove \
+                your role. You become an Admin. Transfer an app only to someone you trust."
+                .to_owned(),
             "Until the new owner accepts it, the app counts against your limits, keeps its name, and you can take it back on its page of \
                 collaborators. Devices are not affected: deployment keys stay as they are."
                 .to_owned(),
@@ -188,7 +197,11 @@ async fn delete_page(app: &AppState, frame: &Frame, metrics: &AppGrant<ReadMetri
     let name = metrics.called();
     let totals = counters::totals(&mut app.db.read().await?, metrics).await?;
     let active: i64 = totals.values().map(|totals| totals.active).sum();
-    let devices = if active == 1 { "1 active device keeps".to_owned() } else { format!("{} active devices keep", view::grouped(active)) };
+    let devices = match active {
+        0 => "Devices keep".to_owned(),
+        1 => "1 active device keeps".to_owned(),
+        _ => format!("{} active devices keep", view::grouped(active)),
+    };
     form.page(&FormPage {
         crumbs: place::crumbs(frame, &[(name, place::app(name)), ("Settings", page_of(name))]),
         title: format!("Delete {}", bare(name)),

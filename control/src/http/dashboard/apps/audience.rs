@@ -67,7 +67,7 @@ pub(super) fn audience(release: &Summary, outlook: &Outlook) -> Result<String> {
         if by.iter().all(Option::is_none) {
             return Ok(format!("{label} is for {versions}, which no device can have."));
         }
-        return Ok(format!("{label} was replaced by {}: no device with {versions} gets it now.", newer(&by)));
+        return Ok(format!("{label} was replaced: no device gets it now. Devices with {versions} get {}.", given(&gets)));
     }
     if *rollout < 100 {
         return Ok(format!("{label} goes to {rollout}% of the devices with {versions}. The others get {}.", named(&gets.outside)));
@@ -91,6 +91,12 @@ pub(super) async fn if_disabled(app: &AppState, grant: &AppGrant<ReadApp>, relea
         return Ok(format!("If you disable {label}, devices with {versions} get no update. Those that run it keep it."));
     }
     Ok(format!("If you disable {label}, devices with {versions} get {}, also those that run {label} now.", given(&gets)))
+}
+
+/// Who gets a disabled release once it is enabled.
+pub(super) async fn if_enabled(app: &AppState, grant: &AppGrant<ReadApp>, release: &Summary, outlook: &Outlook) -> Result<String> {
+    let enabled = outlook.with(&app.front.outlook_turns, grant, label_of(release)?).await?;
+    Ok(format!("If you enable it: {}", audience(&Summary { is_disabled: false, ..release.clone() }, &enabled)?))
 }
 
 #[cfg(test)]

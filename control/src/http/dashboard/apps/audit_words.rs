@@ -41,16 +41,25 @@ pub(super) fn credential(kind: &str) -> &'static str {
     }
 }
 
+/// What `before` can be the old value of.
+const CHANGED: [&str; 2] = ["name", "permission"];
+
 /// The details of an event: names and values. What was changed in a release is listed like the rest, with the old value where the event has it.
 pub(super) fn details(mut details: Map<String, Value>) -> Vec<(String, String)> {
     let mut words = Vec::new();
     let mut before = match details.remove("before") {
         Some(Value::Object(values)) => values,
-        Some(other) => {
-            details.insert("before".to_owned(), other);
-            Map::new()
+        // What a name or a role was.
+        Some(old @ Value::String(_)) => {
+            if let Some((name, new)) = CHANGED.into_iter().find_map(|name| details.remove_entry(name)) {
+                details.insert("changes".to_owned(), Value::Object(Map::from_iter([(name.clone(), new)])));
+                Map::from_iter([(name, old)])
+            } else {
+                details.insert("before".to_owned(), old);
+                Map::new()
+            }
         }
-        None => Map::new(),
+        _ => Map::new(),
     };
     let mut change = |(name, after): (String, Value)| {
         let before = before.remove(&name).filter(|before| *before != after).map(|before| detail((name.clone(), before)).1);
@@ -79,6 +88,9 @@ fn detail((name, value): (String, Value)) -> (String, String) {
         (_, Value::String(text)) => text,
         (_, Value::Bool(flag)) => if flag { "yes" } else { "no" }.to_owned(),
         (_, Value::Null) => "none".to_owned(),
+        (_, Value::Array(items)) => {
+            items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect::<Vec<_>>().join(", ")
+        }
         (_, other) => other.to_string(),
     };
     let name = match name.as_str() {
@@ -90,8 +102,7 @@ fn detail((name, value): (String, Value)) -> (String, String) {
         "originalDeployment" => "from deployment",
         "originalLabel" => "from release",
         "permission" => "role",
-        "from" => "from account",
-        "to" => "to account",
+        "ignoresQuotas" => "quotas ignored",
         name => name,
     };
     (name.to_owned(), value)
@@ -130,7 +141,9 @@ mod tests {
         assert_eq!(said(finished), "rollout: 25% → 100%");
         let edited = json!({ "changes": { "description": null }, "before": { "description": null } });
         assert_eq!(said(edited), "description: edited");
-        assert_eq!(said(json!({ "before": "Staging" })), "before: Staging");
+        assert_eq!(said(json!({ "name": "Beta", "before": "Staging" })), "name: Staging → Beta");
+        assert_eq!(said(json!({ "permission": "Viewer", "before": "Developer" })), "role: Developer → Viewer");
+        assert_eq!(said(json!({ "deployments": ["Production", "Staging"] })), "deployments: Production, Staging");
         assert_eq!(said(json!({ "originalLabel": "v3" })), "from release: v3");
         assert_eq!(said(json!({ "permission": "Viewer" })), "role: Viewer");
     }

@@ -139,7 +139,7 @@ pub(super) async fn show(
     }
     if let Some(Err(NoSuchRelease)) = known {
         let text = format!("{deployment} has no release of this label. For one that was cleared, give the package hash as well.");
-        form = form.refuse_one("label", StatusCode::NOT_FOUND, "no such release", text);
+        form = form.refuse_one("label", StatusCode::NOT_FOUND, "There is no such release.", text);
         answer = None;
     }
     let name = grant.called();

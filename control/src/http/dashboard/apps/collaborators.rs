@@ -8,7 +8,7 @@ use shared::Invalid;
 use super::form_page::FormPage;
 use super::place::{self, Link, Section};
 use super::unknown_account;
-use crate::domain::access::grant::{LeaveApp, ManageCollaborators, ReadApp};
+use crate::domain::access::grant::{LeaveApp, ManageCollaborators, OwnApp, ReadApp};
 use crate::domain::access::listing::Collaborator;
 use crate::domain::access::{AppGrant, DashboardSession, Role};
 use crate::domain::collaborators::service::{self, RoleInput};
@@ -21,11 +21,12 @@ use crate::http::dashboard::form::{Field, Form};
 use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::roles;
 use crate::http::extract::{EmailPath, encode_segment};
+use crate::infra::db::ReadTx;
 
 /// The roles that can be given, and what each is for.
 const ROLES: &[(&str, &str)] = &[
-    ("Developer", "Sees deployment keys; releases, promotes and rolls back"),
     ("Viewer", "Sees releases and metrics"),
+    ("Developer", "Sees deployment keys; releases, promotes and rolls back"),
     ("Admin", "Also manages deployments and collaborators"),
 ];
 
@@ -34,6 +35,8 @@ struct Item {
     email: String,
     role: &'static str,
     is_caller: bool,
+    /// Whether the person has not accepted the app.
+    is_waiting: bool,
     /// Where the role is changed, for those who may.
     page: Option<String>,
     /// Where the sender of a transfer takes it back.
@@ -90,7 +93,10 @@ fn given(sent: &Fields) -> RoleInput {
 }
 
 async fn page(app: &AppState, frame: &Frame, grant: &AppGrant<ReadApp>, form: &Form, chosen: &str) -> Result<Response> {
-    let people = service::list(&mut app.db.read().await?, grant).await?;
+    let mut tx = app.db.read().await?;
+    let people = service::list(&mut tx, grant).await?;
+    let waiting = service::waiting(&mut tx, grant).await?;
+    drop(tx);
     let (name, can_manage) = (grant.called(), grant.also::<ManageCollaborators>());
     let is_owner = people.iter().any(|one| one.is_current_account && one.permission == Role::Owner);
     let is_sender = !is_owner && grant.namespace() == grant.account();
@@ -102,6 +108,7 @@ async fn page(app: &AppState, frame: &Frame, grant: &AppGrant<ReadApp>, form: &F
             take_back: (is_sender && is_owner).then(|| format!("{its_page}/remove")),
             role: one.permission.as_str(),
             is_caller: one.is_current_account,
+            is_waiting: waiting.contains(&one.email),
             email: one.email,
         }
     };
@@ -150,6 +157,18 @@ pub(super) async fn add(
             page(&app, &frame, &grant, &form.refuse(unknown_account(&app, error))?, sent.text("permission")).await
         }
     }
+}
+
+/// Who the caller transferred the app to, if that is not accepted yet, and the page that takes it back.
+pub(super) async fn transferred(tx: &mut ReadTx, frame: &Frame, grant: &AppGrant<ReadApp>) -> Result<Option<(String, String)>> {
+    if grant.namespace() != grant.account() || grant.also::<OwnApp>() {
+        return Ok(None);
+    }
+    let owner = service::list(tx, grant).await?.into_iter().find(|one| one.permission == Role::Owner);
+    Ok(owner.map(|owner| {
+        let page = frame.path(&format!("{}/remove", page_of_one(grant.called(), &owner.email)));
+        (owner.email, page)
+    }))
 }
 
 /// The collaborator with this address. Errors: 404.
@@ -252,7 +271,9 @@ pub(super) async fn remove(
         }
         // Somebody else was faster.
         Ok(()) | Err(Error::NotFound(Thing::Collaborator)) => {
-            frame.redirect_with_flash(&page_of(grant.called()), &Flash::good(format!("{email} has no access anymore.")))
+            let took_back = found.is_ok_and(|one| one.permission == Role::Owner);
+            let text = format!("{}{email} has no access anymore.", if took_back { "You own the app again. " } else { "" });
+            frame.redirect_with_flash(&page_of(grant.called()), &Flash::good(text))
         }
         Err(error) => {
             let form = Form::default().refuse(error)?;

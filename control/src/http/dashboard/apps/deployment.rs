@@ -20,6 +20,7 @@ use crate::domain::counting::counters::{self, repo::CounterRow};
 use crate::domain::counting::history::days::DayRange;
 use crate::domain::counting::history::summary;
 use crate::domain::error::Result;
+use crate::domain::imports;
 use crate::domain::releases::current;
 use crate::domain::releases::listing::{self, Page};
 use crate::domain::releases::outlook::Outlook;
@@ -44,6 +45,8 @@ struct Listed {
     is_live: bool,
     active: String,
     failure_rate: String,
+    /// Whether it fails on many devices.
+    is_failing: bool,
 }
 
 /// That the newest release that is not disabled fails on many devices.
@@ -67,6 +70,10 @@ struct DeploymentPage<'p> {
     page: String,
     metrics: String,
     current: Option<Summary>,
+    /// Whether its history was cleared: then devices may run releases that no longer exist.
+    was_cleared: bool,
+    /// The server that it was imported from, until a device here runs a release: its address, and as an option for a shell.
+    imported_from: Option<(String, String)>,
     audience: String,
     /// How many devices run the current release.
     running: String,
@@ -154,7 +161,10 @@ pub(super) async fn show(
     let counters = counters::list(&mut tx, &metrics_grant, &name).await?;
     let first_steps =
         FirstSteps::of(&app, &frame, &mut tx, (&grant, &metrics_grant), &name, deployment.key.as_deref(), newest.as_ref()).await?;
-    let is_waiting = first_steps.as_ref().is_some_and(|steps| !steps.is_installed);
+    let level = imports::starting_level(&mut tx, &metrics_grant, &name).await?;
+    let is_installed = counters.iter().any(|row| row.installed > 0);
+    // What was in use before has the SDK, whether it was on this server or on the old one.
+    let is_waiting = !deployment.was_cleared && level.is_none() && first_steps.as_ref().is_some_and(|steps| !steps.is_installed);
     let has_sdk = is_waiting && counters::totals(&mut tx, &metrics_grant).await?.keys().any(|id| *id != deployment.id);
     drop(tx);
     let range = DayRange { from: Some(app.now().utc_day().plus_days(1 - days)), to: None };
@@ -170,7 +180,7 @@ pub(super) async fn show(
         let CounterRow { active, installed, failed, .. } = counted(&release.label).cloned().unwrap_or_default();
         let is_live = !row.is_disabled && label(row.label).is_ok_and(|label| live.contains(&label));
         let failure_rate = view::share(failed, installed.saturating_add(failed));
-        Ok(Listed { release, is_live, active: view::grouped(active), failure_rate })
+        Ok(Listed { release, is_live, active: view::grouped(active), failure_rate, is_failing: failing::is_failing(installed, failed) })
     };
     let audience = current.as_ref().map(|current| audience(current, &outlook)).transpose()?.unwrap_or_default();
     let warning = outlook.newest_enabled().and_then(|served| {
@@ -209,6 +219,10 @@ pub(super) async fn show(
         promotion: current.as_ref().map(|current| promotion(current, &name)).unwrap_or_default(),
         releases: rows.iter().map(listed).collect::<Result<_>>()?,
         current,
+        was_cleared: deployment.was_cleared,
+        imported_from: level
+            .filter(|_| !is_installed && !deployment.was_cleared)
+            .map(|level| (level.source.clone(), shell::option("--from", &level.source))),
         older: next.map(|next| format!("{page}?search={}&before={next}#releases", encode_segment(&search))),
         search,
         page,

@@ -9,7 +9,8 @@ use shared::rollout::Percent;
 use shared::version::Range;
 use shared::{FieldErrors, Invalid};
 
-use super::audience::{audience, if_disabled};
+use super::audience::{audience, if_disabled, if_enabled};
+use super::failing;
 use super::place::{self, Link};
 use super::release::Summary;
 use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
@@ -48,8 +49,10 @@ struct Edit<'p> {
     audience: String,
     /// How many devices run the release.
     running: String,
-    /// What devices get if it is disabled. `None` if it is.
-    instead: Option<String>,
+    /// That it fails on many devices, while more can get it.
+    warning: Option<String>,
+    /// What devices get if it is disabled; if it is, what they get if it is enabled.
+    instead: String,
     /// Why the form has no field for the description.
     why_no_description: Option<&'static str>,
     is_mandatory: bool,
@@ -63,6 +66,7 @@ struct Found {
     /// Whether its rollout can grow.
     has_rollout: bool,
     active: i64,
+    warning: Option<String>,
     outlook: Outlook,
 }
 
@@ -87,9 +91,10 @@ impl Target<'_> {
         let (_, newest) = current::get(&mut tx, self.read, self.deployment).await?;
         let counters = counters::list(&mut tx, self.metrics, self.deployment).await?;
         let place = self.label.to_string();
+        let warning = failing::warning_of(&place, &counters);
         let active = counters.into_iter().find(|counter| counter.place == place).map_or(0, |counter| counter.active);
         let has_rollout = row.rollout.is_some() && newest.is_some_and(|newest| newest.row.label == row.label);
-        Ok(Found { row, has_rollout, active, outlook })
+        Ok(Found { row, has_rollout, active, warning, outlook })
     }
 }
 
@@ -137,6 +142,10 @@ impl Only {
         }
     }
 
+    fn is_raise(self) -> bool {
+        self == Self::Raise
+    }
+
     fn is_disable(self) -> bool {
         self == Self::Disable
     }
@@ -180,7 +189,11 @@ async fn page(
     let (name, row) = (target.read.called(), &found.row);
     let release = target.page();
     let summary = Summary::of(frame, (name, target.deployment), row)?;
-    let instead = if row.is_disabled { None } else { Some(if_disabled(app, target.read, &summary, &found.outlook).await?) };
+    let instead = if row.is_disabled {
+        if_enabled(app, target.read, &summary, &found.outlook).await?
+    } else {
+        if_disabled(app, target.read, &summary, &found.outlook).await?
+    };
     form.page(&Edit {
         frame,
         crumbs: place::crumbs(
@@ -198,6 +211,7 @@ async fn page(
         audience: audience(&summary, &found.outlook)?,
         why_no_description: why_no_description(row),
         running: view::sentence(&format!("{} it now", view::devices_run(found.active))),
+        warning: found.warning.clone().filter(|_| only != Some(Only::Disable)),
         instead,
         is_mandatory: flags.0,
         is_disabled: flags.1,

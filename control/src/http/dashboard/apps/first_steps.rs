@@ -48,10 +48,10 @@ struct Hindrance {
     link: Option<(String, String)>,
 }
 
-/// The steps.
 /// The longest version that is shown. A longer one may be a message.
 const LONGEST_VERSION: usize = 30;
 
+/// The steps.
 #[derive(Template)]
 #[template(path = "dashboard/first_steps.html")]
 pub(super) struct FirstSteps {
@@ -97,13 +97,15 @@ impl FirstSteps {
         let current = newest.map(|newest| label(newest.row.label)).transpose()?;
         let started =
             versions.first().map_or_else(|| "The app started".to_owned(), |version| format!("The app started: version {version}"));
-        let published = current.map(|label| {
+        let is_disabled = newest.is_some_and(|newest| newest.row.is_disabled);
+        let published = current.filter(|_| !is_disabled).map(|label| {
             let wait = if downloaded > 0 { "" } else { ": devices get it within a minute" };
             format!("{label} is published{wait}")
         });
+        let release = current.map_or_else(|| "The first release".to_owned(), |label| format!("The first release: enable {label}"));
         let mut steps = [
             (has_started.then_some(started), "The app's first start with the SDK"),
-            (published, "The first release"),
+            (published, release.as_str()),
             ((downloaded > 0).then(|| "A device downloaded the update".to_owned()), "The first download: start the app again"),
             ((installed > 0).then(|| "A device runs the update".to_owned()), "The first install: close the app, and start it once more"),
         ]

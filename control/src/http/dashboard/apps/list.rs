@@ -59,8 +59,8 @@ struct Item {
     name: String,
     page: String,
     role: &'static str,
-    /// Who owns it, where that is someone else.
-    owner: Option<String>,
+    /// Whose it is or was, where that is someone else: words, and an address that follows them.
+    whose: Option<(&'static str, String)>,
     /// Where it is accepted, while that is waiting.
     acceptance: Option<Acceptance>,
     deployments: Vec<Deployment>,
@@ -110,7 +110,12 @@ impl Item {
             page: frame.path(&place::app(&app.name)),
             role: app.role.as_str(),
             acceptance: is_waiting.then(|| Acceptance::of(frame, &app.id, app.role)),
-            owner: app.owner.filter(|_| app.role != Role::Owner),
+            whose: match (app.owner, app.role) {
+                (Some(sender), Role::Owner) => Some(("Transferred to you by ", sender)),
+                (Some(owner), _) => Some(("Owner: ", owner)),
+                (None, Role::Owner) => None,
+                (None, _) => Some(("Transferred, and not accepted yet", String::new())),
+            },
             created: RelativeTime::of(app.created_time, frame.now()),
             find: std::iter::once(app.name.as_str()).chain(labels).collect::<Vec<_>>().join(" "),
             others,

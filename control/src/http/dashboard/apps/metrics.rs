@@ -12,6 +12,7 @@ use shared::FieldErrors;
 use shared::keys::Label;
 use shared::time::{UnixMillis, UtcDay};
 
+use super::failing;
 use super::place::{self, Link, Section};
 use crate::domain::access::grant::ReadMetrics;
 use crate::domain::access::{AppGrant, DashboardSession};
@@ -93,6 +94,8 @@ struct CountRow {
     installed: String,
     failed: String,
     failure_rate: String,
+    /// Whether it fails on many devices.
+    is_failing: bool,
 }
 
 /// What the server that the deployment was imported from had counted.
@@ -306,6 +309,7 @@ fn counts(rows: Vec<CounterRow>, page: impl Fn(Label) -> String) -> (Vec<CountRo
         installed: view::grouped(row.installed),
         failed: view::grouped(row.failed),
         failure_rate: view::share(row.failed, row.installed.saturating_add(row.failed)),
+        is_failing: label.is_some() && failing::is_failing(row.installed, row.failed),
         name: row.place,
     };
     (rows.into_iter().map(shown).collect(), hidden)

@@ -14,9 +14,9 @@ use shared::version::Range;
 
 use super::contents;
 use super::edit::{SEVERAL_LINES, percent};
-use super::once;
 use super::place::{self, Link};
 use super::release::Summary;
+use super::{failing, once};
 use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::counting::counters;
@@ -43,6 +43,8 @@ struct Destination {
     active: String,
     /// Shows what would change there.
     preview: String,
+    /// Whether the rollout of the current release is unfinished: nothing can follow it.
+    is_unfinished: bool,
 }
 
 #[derive(Template)]
@@ -53,6 +55,8 @@ struct PromotePage<'p> {
     form: &'p Form,
     page: String,
     release: Summary,
+    /// That it fails on many devices.
+    warning: Option<String>,
     /// The ID of the release.
     release_id: ReleaseId,
     destinations: Vec<Destination>,
@@ -100,6 +104,7 @@ async fn page(
     let row = service::find(&mut tx, grant, deployment, label).await?.row;
     let all = current::list(&mut tx, grant).await?;
     let totals = counters::totals(&mut tx, metrics).await?;
+    let counters = counters::list(&mut tx, metrics, deployment).await?;
     drop(tx);
     let (mut is_mandatory, mut is_disabled) = (row.is_mandatory, row.is_disabled);
     let mut form = form(&row);
@@ -122,6 +127,7 @@ async fn page(
         let current = newest.as_ref().map(|newest| Summary::of(frame, (name, &one.name), &newest.row)).transpose()?;
         currents.extend(newest.map(|newest| (one.name.clone(), newest.row)));
         destinations.push(Destination {
+            is_unfinished: current.as_ref().is_some_and(Summary::is_unfinished),
             current,
             preview: format!("{address}/promote?destination={}#differences", encode_segment(&one.name)),
             active: view::active_devices(totals.get(&one.id).map_or(0, |totals| totals.active)),
@@ -144,6 +150,7 @@ async fn page(
         page: address,
         why_no_description: row.description.as_ref().filter(|text| text.contains('\n')).map(|_| SEVERAL_LINES),
         release: Summary::of(frame, (name, deployment), &row)?,
+        warning: failing::warning_of(&label.to_string(), &counters),
         release_id: row.id,
         chosen,
         is_mandatory,

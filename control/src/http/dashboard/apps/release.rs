@@ -35,6 +35,7 @@ const MAX_EVENTS: u8 = 50;
 const FRESH: i64 = 2 * 60_000;
 
 /// A release as lists show it.
+#[derive(Clone)]
 pub(super) struct Summary {
     /// Its label.
     pub label: String,
@@ -62,6 +63,11 @@ impl Summary {
     /// The beginning of the description.
     pub(super) fn note(&self) -> String {
         view::shortened(&self.description)
+    }
+
+    /// Whether more devices can get it later. No other release can follow the newest one as long as this holds.
+    pub(super) fn is_unfinished(&self) -> bool {
+        !self.is_disabled && self.rollout < 100
     }
 }
 
@@ -107,7 +113,7 @@ struct ReleasePage<'p> {
     is_fresh: bool,
     /// Whether some devices get it.
     is_live: bool,
-    /// That it fails on many devices.
+    /// That it fails on many devices, or did.
     warning: Option<String>,
     /// Whether it is the newest release, with another one to roll back to.
     can_roll_back: bool,
@@ -212,7 +218,7 @@ pub(super) async fn show(
         audience: audience(&release, &outlook)?,
         is_fresh: !row.is_disabled && frame.now().0 - row.upload_time.0 < FRESH,
         is_live,
-        warning: counted.filter(|_| is_live).and_then(|row| failing::warning(&release.label, row.installed, row.failed)),
+        warning: counted.and_then(|row| failing::warning(&release.label, row.installed, row.failed)),
         can_roll_back: is_newest && outlook.has_earlier(),
         is_newest_of_several: is_newest && outlook.count() > 1,
         next_step: Some(&release).filter(|_| is_newest).and_then(next_step),

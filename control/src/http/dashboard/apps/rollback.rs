@@ -3,20 +3,22 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use shared::ids::ReleaseId;
 use shared::keys::Label;
 
 use super::audience::if_disabled;
-use super::once;
 use super::place::{self, Link};
 use super::release::Summary;
+use super::{failing, once};
 use crate::domain::access::grant::{ManageReleases, ReadApp, ReadMetrics};
 use crate::domain::access::{AppGrant, DashboardSession};
-use crate::domain::counting::counters;
+use crate::domain::conflict::Conflict;
+use crate::domain::counting::counters::{self, repo::CounterRow};
 use crate::domain::error::{Error, Result};
 use crate::domain::releases::listing::{self, Page};
 use crate::domain::releases::outlook::Outlook;
-use crate::domain::releases::repo::ListFilter;
-use crate::domain::releases::rollback;
+use crate::domain::releases::repo::{ListFilter, ReleaseRow};
+use crate::domain::releases::rollback::{self, Rollback};
 use crate::http::AppState;
 use crate::http::dashboard::fields::Fields;
 use crate::http::dashboard::flash::Flash;
@@ -27,6 +29,16 @@ use crate::http::extract::DeploymentPath;
 
 /// The releases to choose from, the current one not counted. `updraft release rollback` reaches older ones.
 const MAX_TARGETS: u8 = 20;
+
+/// The field with the ID of the newest release that the page showed.
+const SEEN: &str = "seen";
+
+/// A release to go back to.
+struct Target {
+    release: Summary,
+    /// What speaks against it: that it fails, or has the same contents as the current release.
+    caution: Option<String>,
+}
 
 #[derive(Template)]
 #[template(path = "dashboard/rollback.html")]
@@ -39,12 +51,22 @@ struct RollbackPage<'p> {
     current: Option<Summary>,
     /// What happens to the devices that run the current release now.
     running: String,
-    /// What devices get if the current release is disabled instead. `None` if it is.
-    instead: Option<String>,
-    targets: Vec<Summary>,
+    /// The newest release that is not disabled, and what devices get if it is disabled instead.
+    instead: Option<(Summary, String)>,
+    targets: Vec<Target>,
     chosen: String,
+    /// The ID of the current release.
+    seen: String,
     /// Identifies the form, so that sending it twice rolls back once.
     once: String,
+}
+
+/// Why a release is a bad choice, in the place of a note after its name.
+fn caution(row: &ReleaseRow, current: &ReleaseRow, counters: &[CounterRow]) -> Option<String> {
+    let place = format!("v{}", row.label);
+    let failed = counters.iter().find(|counts| counts.place == place).and_then(|counts| failing::rate(counts.installed, counts.failed));
+    let same = || (row.package_hash == current.package_hash).then(|| format!("the same contents as v{}", current.label));
+    failed.map(|rate| format!("failed on {rate}")).or_else(same)
 }
 
 async fn page(
@@ -62,21 +84,32 @@ async fn page(
     let (rows, _) = listing::list(&mut tx, grants.0, deployment, &newest).await?;
     let counters = counters::list(&mut tx, grants.1, deployment).await?;
     drop(tx);
-    let mut releases = rows.iter().map(|row| Summary::of(frame, (name, deployment), row)).collect::<Result<Vec<_>>>()?.into_iter();
-    let current = releases.next();
-    let targets: Vec<Summary> =
-        releases.filter(|release| current.as_ref().is_some_and(|current| current.target == release.target)).collect();
-    let runs_current = |row: &&counters::repo::CounterRow| current.as_ref().is_some_and(|current| current.label == row.place);
-    let active = counters.iter().find(runs_current).map_or(0, |row| row.active);
-    let chosen = if chosen.is_empty() { targets.first().map(|first| first.label.clone()).unwrap_or_default() } else { chosen.to_owned() };
+    let summary = |row: &ReleaseRow| Summary::of(frame, (name, deployment), row);
+    let (current_row, earlier) = rows.split_first().map_or((None, &[][..]), |(current, earlier)| (Some(current), earlier));
+    let current = current_row.map(summary).transpose()?;
+    let mut targets = Vec::new();
+    for (row, current) in
+        earlier.iter().zip(current_row.into_iter().cycle()).filter(|(row, current)| row.app_version == current.app_version)
+    {
+        targets.push(Target { release: summary(row)?, caution: caution(row, current, &counters) });
+    }
+    let active = current.as_ref().and_then(|current| counters.iter().find(|row| row.place == current.label)).map_or(0, |row| row.active);
+    let chosen = if chosen.is_empty() {
+        let good = targets.iter().find(|target| target.caution.is_none()).or(targets.first());
+        good.map(|target| target.release.label.clone()).unwrap_or_default()
+    } else {
+        chosen.to_owned()
+    };
     let running = |current: &Summary| match active {
         0 => format!("No device runs {} now.", current.label),
         1 => format!("The device that runs {} now will download it.", current.label),
         _ => format!("The {} devices that run {} now will download it.", view::grouped(active), current.label),
     };
-    let enabled = current.as_ref().filter(|current| !current.is_disabled);
-    let instead = match enabled {
-        Some(current) => Some(if_disabled(app, grants.0, current, &outlook).await?),
+    let instead = match rows.iter().find(|row| !row.is_disabled).map(summary).transpose()? {
+        Some(served) => {
+            let text = if_disabled(app, grants.0, &served, &outlook).await?;
+            Some((served, text))
+        }
         None => None,
     };
     let page = place::deployment(name, deployment);
@@ -91,6 +124,7 @@ async fn page(
         current,
         targets,
         chosen,
+        seen: current_row.map(|row| row.id.as_str().to_owned()).unwrap_or_default(),
         once: once::new(app)?,
     })
 }
@@ -119,9 +153,14 @@ pub(super) async fn submit(
     sent: Fields,
 ) -> Result<Response> {
     let name = grant.called();
-    let done = match Label::try_from(sent.text("targetRelease")) {
-        Ok(target) => rollback::roll_back(&app, &right, &deployment, Some(target), once::read(&sent).as_ref()).await,
-        Err(error) => Err(Error::invalid("targetRelease", error)),
+    let rollback = match (Label::try_from(sent.text("targetRelease")), ReleaseId::try_from(sent.text(SEEN))) {
+        (Ok(target), Ok(seen)) => Ok(Rollback { target: Some(target), seen: Some(seen) }),
+        (Err(error), _) => Err(Error::invalid("targetRelease", error)),
+        (_, Err(_)) => Err(Error::invalid(SEEN, "is not valid")),
+    };
+    let done = match rollback {
+        Ok(rollback) => rollback::roll_back(&app, &right, &deployment, &rollback, once::read(&sent).as_ref()).await,
+        Err(error) => Err(error),
     };
     match done {
         Ok(answer) => {
@@ -129,8 +168,10 @@ pub(super) async fn submit(
             frame.redirect_with_flash(&place::deployment(name, &deployment), &Flash::good(text))
         }
         Err(error) => {
+            // After a newer release, what was chosen may be the wrong way back.
+            let chosen = if matches!(error, Error::Conflict(Conflict::NewerRelease(_))) { "" } else { sent.text("targetRelease") };
             let form = Form::default().refuse(error)?;
-            page(&app, &frame, (&grant, &metrics), &deployment, &form, sent.text("targetRelease")).await
+            page(&app, &frame, (&grant, &metrics), &deployment, &form, chosen).await
         }
     }
 }

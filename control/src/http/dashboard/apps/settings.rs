@@ -11,6 +11,7 @@ use crate::domain::access::grant::{ManageDeployments, ReadApp, ReadMetrics};
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::counting::counters;
 use crate::domain::error::{Error, Result};
+use crate::domain::imports;
 use crate::domain::releases::current;
 use crate::http::AppState;
 use crate::http::dashboard::fields::Fields;
@@ -29,6 +30,8 @@ struct Settings<'p> {
     page: String,
     active: i64,
     active_text: String,
+    /// Whether an old server's counts are shown: they stay.
+    has_old_counts: bool,
     rename: &'p Form,
     clear: &'p Form,
     delete: &'p Form,
@@ -75,6 +78,7 @@ async fn page(
     let mut tx = app.db.read().await?;
     let (found, _) = current::get(&mut tx, grant, deployment).await?;
     let active = counters::list(&mut tx, metrics, deployment).await?.iter().map(|row| row.active).sum();
+    let level = imports::starting_level(&mut tx, metrics, deployment).await?;
     drop(tx);
     let page = place::deployment(name, deployment);
     let [rename, clear, delete] = &forms.0;
@@ -85,6 +89,7 @@ async fn page(
         page: frame.path(&page),
         active,
         active_text: view::grouped(active),
+        has_old_counts: level.is_some_and(|level| !level.counts.is_empty()),
         rename,
         clear,
         delete,

@@ -129,7 +129,7 @@ pub(super) async fn show(
             .collect(),
         largest,
         largest_text: view::bytes(largest),
-        is_unfinished: current.as_ref().is_some_and(|current| !current.is_disabled && current.rollout < 100),
+        is_unfinished: current.as_ref().is_some_and(Summary::is_unfinished),
         current,
         frame: &frame,
         to,
