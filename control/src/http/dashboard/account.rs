@@ -69,7 +69,7 @@ async fn account_page(app: &AppState, frame: &Frame, session: &DashboardSession,
     drop(tx);
     let shown = name_form(account.name.as_deref().unwrap_or_default());
     let form = form.unwrap_or(&shown);
-    let (created, largest) = (RelativeTime::of(account.created_time, frame.now()), view::bytes(account.max_upload_bytes));
+    let (created, largest) = (RelativeTime::of(account.created_time, frame.now()), view::limited_bytes(account.max_upload_bytes));
     form.page(&AccountPage { frame, form, account: &account, has_second_factor, created, largest, shared })
 }
 

@@ -32,7 +32,7 @@ impl Line {
 
     fn bytes(what: &'static str, used: i64, limit: u64, when_full: &'static str) -> Self {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        Self { what, used: view::bytes(used), limit: view::bytes(limit), percent: percent(used, limit), when_full }
+        Self { what, used: view::limited_bytes(used), limit: view::limited_bytes(limit), percent: percent(used, limit), when_full }
     }
 }
 
@@ -119,7 +119,7 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
             "Long release histories",
             snapshots,
             most_snapshots,
-            "Releases that would make one longer are refused. Clear old history, or shorten descriptions. Only deployments whose releases with their descriptions take more than 65.5 kB count.",
+            "Releases that would make one longer are refused. Clear old history, or shorten descriptions. Only deployments whose releases with their descriptions take more than 64 KiB count.",
         ),
     ];
     let only = (i64::try_from(by_app.len()).is_ok_and(|shown| shown == MAX_LISTED) && apps > MAX_LISTED).then_some(MAX_LISTED);
@@ -127,16 +127,16 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
         name: app.name,
         deployments: view::grouped(app.deployments),
         collaborators: view::grouped(app.collaborators),
-        stored: view::bytes(app.stored_bytes),
+        stored: view::limited_bytes(app.stored_bytes),
     };
     let others = vec![
-        ("Largest upload", view::bytes(profile.max_upload_bytes)),
+        ("Largest upload", view::limited_bytes(profile.max_upload_bytes)),
         ("Uploads", rate(limits.account_uploads)),
         ("Uploads at once", view::grouped(limits.uploads_at_once.into())),
         ("Requests to the API", rate(limits.account_management)),
         ("Releases per deployment", view::grouped(i64::try_from(size::MAX_RELEASES).unwrap_or(i64::MAX))),
         ("Target versions per deployment", view::grouped(i64::try_from(size::MAX_RANGES).unwrap_or(i64::MAX))),
-        ("Release history of a deployment", view::bytes(i64::try_from(limits.snapshot_bytes).unwrap_or(i64::MAX))),
+        ("Release history of a deployment", view::limited_bytes(i64::try_from(limits.snapshot_bytes).unwrap_or(i64::MAX))),
         ("Daily history", format!("{} days", profile.retention_days)),
     ];
     view::page(&UsagePage {

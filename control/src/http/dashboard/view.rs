@@ -110,6 +110,16 @@ pub fn bytes(size: i64) -> String {
     format!("{}.{} {unit}", grouped(size / one), size % one / (one / 10))
 }
 
+/// A limit of a size, and what is used of it, in units of 1,024 as settings have them: `200 MiB`, `1.5 KiB`. Rounded down, too.
+pub fn limited_bytes(size: i64) -> String {
+    const UNITS: [(&str, i64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match UNITS.into_iter().find(|(_, one)| size >= *one) {
+        None => bytes(size),
+        Some((unit, one)) if size % one == 0 => format!("{} {unit}", grouped(size / one)),
+        Some((unit, one)) => format!("{}.{} {unit}", grouped(size / one), size % one * 10 / one),
+    }
+}
+
 /// `part` of `whole` in percent: `12%`, `0.3%`, and `–` if there is no whole. Few is never shown as none, nor nearly all as all.
 pub fn share(part: i64, whole: i64) -> String {
     if whole <= 0 {
@@ -154,6 +164,20 @@ mod tests {
             [(0, 0, "–"), (0, 10, "0%"), (1, 3, "33.3%"), (10, 10, "100%"), (1, 100_000, "<0.1%"), (99_999, 100_000, ">99.9%")]
         {
             assert_eq!(share(part, whole), text);
+        }
+    }
+
+    #[test]
+    fn limits_are_in_the_units_of_settings() {
+        for (size, text) in [
+            (1, "1 byte"),
+            (999, "999 bytes"),
+            (1_024, "1 KiB"),
+            (2_047, "1.9 KiB"),
+            (209_715_200, "200 MiB"),
+            (53_687_091_200, "50 GiB"),
+        ] {
+            assert_eq!(limited_bytes(size), text);
         }
     }
 }

@@ -38,7 +38,7 @@ async fn reports_appear_in_charts_and_tables_without_a_reload() {
     visit.open(PAGE).await;
     visit.type_password("ada").await;
     visit.is_at("Metrics of Production").await;
-    visit.sees("No device has reported yet.").await;
+    visit.sees("Nothing has been reported yet.").await;
     visit.browser.run("window.isSamePage = true;", &[]).await;
 
     let report = json!({

@@ -31,7 +31,7 @@ async fn with_totp() -> (TestApp, Reader, Holder) {
 async fn the_account_page_shows_the_account_and_updates_the_name() {
     let (_app, mut reader) = ada().await;
     let page = reader.open("/dashboard/account").await.has_status(200);
-    let page = page.shows("ada@example.com").shows("209.7 MB").shows("90 days").shows(">off<");
+    let page = page.shows("ada@example.com").shows("200 MiB").shows("90 days").shows(">off<");
     let page = page.shows("Others see your email address.");
     let page = reader.send(&page.form().with(&[("name", "Ada Lovelace")])).await.is_at("/dashboard/account");
     page.shows("Your name was updated.").shows("value=\"Ada Lovelace\"");

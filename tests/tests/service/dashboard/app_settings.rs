@@ -201,7 +201,7 @@ async fn the_usage_of_every_limit_is_shown() {
     ada.delete("/v1/apps/demo/deployments/Beta").await.assert_status(204);
     let mut reader = app.signed_in_reader("ada").await;
     let page = reader.open("/dashboard/usage").await.has_status(200);
-    let page = page.shows("1 of 200").shows("2.0 kB of 53.6 GB").shows("3 of 200").shows("1 of 2,000").shows("10,000").shows("209.7 MB");
+    let page = page.shows("1 of 200").shows("2 KiB of 50 GiB").shows("3 of 200").shows("1 of 2,000").shows("10,000").shows("200 MiB");
     page.shows("demo");
     // Tomorrow, as many can be created as ever.
     app.clock.advance(25 * 3_600_000);

@@ -134,7 +134,7 @@ impl Known {
             ("npm", Some((command, []))) if command == "ci" => Ok(()),
             // In the reader's own project.
             ("npm", Some((command, [_]))) if command == "install" => Ok(()),
-            ("npx", Some((program, _))) if program == "react-native" => Ok(()),
+            ("npx", Some((program, _))) if ["react-native", "cap", "expo"].contains(&program.as_str()) => Ok(()),
             ("curl", _) => self.service_paths.curl(words),
             ("workerd", Some((command, _))) if command == "serve" => Ok(()),
             (program, _) if TOOLS.contains(&program) => Ok(()),

@@ -128,7 +128,7 @@ pub(super) async fn show(
             .map(|(version, active)| Reported { version: version.sent().to_owned(), active: view::grouped(active) })
             .collect(),
         largest,
-        largest_text: view::bytes(largest),
+        largest_text: view::limited_bytes(largest),
         is_unfinished: current.as_ref().is_some_and(Summary::is_unfinished),
         current,
         frame: &frame,
