@@ -48,17 +48,14 @@ pub async fn roll_back(
     let next = next_label(tx, grant.app(), deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
     grant.confirm(tx).await?;
     let current = repo::newest(tx, &next.id).await?;
-    if let (Some(seen), Some(current)) = (&rollback.seen, &current)
-        && *seen != current.id
-    {
+    let current = current.ok_or(Error::NotFound(Thing::Releases))?;
+    let to = match target {
+        Some(target) => repo::find(tx, &next.id, target).await?.ok_or(Error::NotFound(Thing::Release))?,
+        None => repo::before(tx, &next.id, current.label).await?.ok_or(Error::NotFound(Thing::PriorRelease))?,
+    };
+    if rollback.seen.as_ref().is_some_and(|seen| *seen != current.id) {
         return Err(Error::Conflict(Conflict::NewerRelease(current.label)));
     }
-    let to = match (&current, target) {
-        (_, Some(target)) => repo::find(tx, &next.id, target).await?.ok_or(Error::NotFound(Thing::Release))?,
-        (Some(current), None) => repo::before(tx, &next.id, current.label).await?.ok_or(NO_PRIOR)?,
-        (None, None) => return Err(NO_PRIOR),
-    };
-    let current = current.ok_or(NO_PRIOR)?;
     if to.label == current.label {
         return Err(Error::Conflict(Conflict::IsCurrent(to.label)));
     }
@@ -87,5 +84,3 @@ pub async fn roll_back(
     tracing::info!(deployment.id = next.id.as_str(), release.label = row.label, "release rolled back");
     Ok(Answer::new(row))
 }
-
-const NO_PRIOR: Error = Error::NotFound(Thing::PriorRelease);

@@ -40,8 +40,8 @@ pub(super) async fn show(State(app): State<AppState>, caller: SignedIn) -> Resul
 }
 
 /// Revokes the sessions of a machine. A key sees none: clients take that for done when they sign out.
-pub(super) async fn end_sessions(State(app): State<AppState>, caller: NotApiKey, SourcePath(source): SourcePath) -> Result<StatusCode> {
-    let login = LoginSession::of(&caller).ok_or(Error::NotFound(Thing::Session))?;
+pub(super) async fn end_sessions(State(app): State<AppState>, caller: SignedIn, SourcePath(source): SourcePath) -> Result<StatusCode> {
+    let login = NotApiKey::of(caller).ok().and_then(|caller| LoginSession::of(&caller)).ok_or(Error::NotFound(Thing::Session))?;
     sessions::end_from_source(&app, &login, &source).await?;
     Ok(StatusCode::NO_CONTENT)
 }

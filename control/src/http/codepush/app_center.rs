@@ -16,10 +16,17 @@ const TEXT: &str = "This server does not serve App Center's API, which appcenter
 /// The first segments of its paths.
 const PATHS: [&str; 5] = ["apps", "orgs", "user", "users", "api_tokens"];
 
+/// The same for what people open in a browser, and for clients that print bodies as they are: the sign-in of `code-push-cli` 3, and the address that
+/// SDKs for managing releases have by default.
+/// Devices have paths below `legacy` as well, so these are named.
+const PLAIN: [&str; 6] = ["cli-login", "legacy/apps", "legacy/account", "legacy/accessKeys", "legacy/authenticated", "legacy/sessions"];
+
 /// The paths, with everything below them.
 pub(super) fn routes() -> Router<AppState> {
-    PATHS.into_iter().fold(Router::new(), |router, first| {
-        router.route(&format!("/v0.1/{first}"), any(refuse)).route(&format!("/v0.1/{first}/{{*rest}}"), any(refuse))
+    let json = PATHS.into_iter().map(|first| (first, any(refuse)));
+    let plain = PLAIN.into_iter().map(|first| (first, any(refuse_plainly)));
+    json.chain(plain).fold(Router::new(), |router, (first, refuse)| {
+        router.route(&format!("/v0.1/{first}"), refuse.clone()).route(&format!("/v0.1/{first}/{{*rest}}"), refuse)
     })
 }
 
@@ -27,6 +34,13 @@ pub(super) fn routes() -> Router<AppState> {
 async fn refuse() -> Response {
     let body = json!({ "code": "NotFound", "message": TEXT, "error": TEXT }).to_string();
     let mut response = (StatusCode::NOT_FOUND, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+    response.extensions_mut().insert(OwnBody);
+    response
+}
+
+/// The text alone.
+async fn refuse_plainly() -> Response {
+    let mut response = (StatusCode::NOT_FOUND, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], TEXT).into_response();
     response.extensions_mut().insert(OwnBody);
     response
 }

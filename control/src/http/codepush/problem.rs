@@ -31,8 +31,8 @@ pub(super) async fn word(State(app): State<AppState>, request: Request, next: Ne
     let limit = response.extensions_mut().remove::<SizeLimit>();
     let text = match (error, plain) {
         (Some(ResponseError(error)), _) => {
-            if matches!(*error, Error::Conflict(Conflict::NoEnabledRelease)) {
-                *response.status_mut() = StatusCode::NOT_FOUND;
+            if let Some(status) = question.status(&error) {
+                *response.status_mut() = status;
             }
             question.refusal(&error, limit)
         }
@@ -70,6 +70,21 @@ impl Question {
         self.names.iter().find(|(name, _)| name == parameter).map_or("", |(_, value)| value)
     }
 
+    /// The status, where it is not that of the API.
+    fn status(&self, error: &Error) -> Option<StatusCode> {
+        match error {
+            Error::Conflict(Conflict::NoEnabledRelease) => Some(StatusCode::NOT_FOUND),
+            // With `--noDuplicateReleaseError`, clients take every 409 of an upload for one of these and report success.
+            Error::Conflict(Conflict::SameContents(_) | Conflict::UnfinishedRollout(_) | Conflict::IdempotencyKeyUsed) => None,
+            Error::Conflict(_) | Error::Quota(_) if self.is_upload() => Some(StatusCode::FORBIDDEN),
+            _ => None,
+        }
+    }
+
+    fn is_upload(&self) -> bool {
+        self.method == Method::POST && self.verb == "release"
+    }
+
     fn refusal(&self, error: &Error, limit: Option<SizeLimit>) -> String {
         match error {
             Error::Unauthenticated => {
@@ -79,11 +94,13 @@ impl Question {
             }
             Error::NotFound(thing) => self.missing(thing),
             Error::Refused(refusal) => self.forbidden(refusal),
-            Error::Invalid(errors) if errors.iter().any(|error| error.error.to_string() == NO_FILE) => {
+            Error::Invalid(errors) if errors.iter().any(|error| error.error == NO_FILE) => {
                 "A deployment package must include a file.".to_owned()
             }
             // What is wrong with the file, which the reference does not check.
             Error::Invalid(errors) if errors.is_about("package") => error.to_string(),
+            // About the whole request: CodePush lists fields only.
+            Error::Invalid(errors) if errors.is_about("") => error.to_string(),
             Error::Invalid(errors) => listed(errors),
             Error::TooLarge(errors) => match limit {
                 Some(SizeLimit(bytes)) if errors.is_about("package") => {
@@ -101,6 +118,7 @@ impl Question {
             Thing::App => format!("App \"{}\" does not exist.", self.named("app")),
             Thing::Deployment => format!("Deployment \"{}\" does not exist.", self.named("deployment")),
             Thing::Destination => format!("Deployment \"{}\" does not exist.", self.named("destination")),
+            Thing::AccessKey if self.method == Method::PATCH => format!("The access key \"{}\" does not exist.", self.named("key")),
             Thing::AccessKey => format!("Access key \"{}\" does not exist.", self.named("key")),
             Thing::Session => format!("There are no sessions associated with \"{}.\"", self.named("source")),
             Thing::Account => "The specified e-mail address doesn't represent a registered user".to_owned(),
@@ -110,7 +128,12 @@ impl Question {
                 "Cannot perform rollback because the target release ({}) could not be found in the deployment history.",
                 self.named("label")
             ),
+            // The promoted one.
+            Thing::Release if self.verb == "promote" => "Cannot promote from a deployment with no enabled releases.".to_owned(),
             Thing::Release => "Release not found for given label.".to_owned(),
+            Thing::Releases if self.verb == "rollback" => {
+                "Cannot perform rollback because there are no releases on this deployment.".to_owned()
+            }
             Thing::Releases => "Deployment has no releases.".to_owned(),
             Thing::Path => "This server has no such operation: use a client of the CodePush CLI 2 family, or updraft.".to_owned(),
             other => format!("{other} was not found"),
@@ -130,6 +153,11 @@ impl Question {
                     _ => ("The lifetime of an access key is changed", "/keys"),
                 };
                 format!("{what} on the dashboard: open {}{page}", self.dashboard_url)
+            }
+            // The operations on one key: with a key, they are refused.
+            Refusal::NoLoginSession => {
+                let what = if self.method == Method::PATCH { "changed" } else { "shown" };
+                format!("A single access key is {what} on the dashboard: open {}/keys", self.dashboard_url)
             }
             other => other.to_string(),
         }

@@ -169,14 +169,9 @@ mod tests {
 
     #[test]
     fn limits_are_in_the_units_of_settings() {
-        for (size, text) in [
-            (1, "1 byte"),
-            (999, "999 bytes"),
-            (1_024, "1 KiB"),
-            (2_047, "1.9 KiB"),
-            (209_715_200, "200 MiB"),
-            (53_687_091_200, "50 GiB"),
-        ] {
+        for (size, text) in
+            [(1, "1 byte"), (999, "999 bytes"), (1_024, "1 KiB"), (2_047, "1.9 KiB"), (209_715_200, "200 MiB"), (53_687_091_200, "50 GiB")]
+        {
             assert_eq!(limited_bytes(size), text);
         }
     }

@@ -1,11 +1,13 @@
 //! Reads the multipart body of an upload as a stream: the bundle goes to a temporary file, `packageInfo` is parsed.
 
+use std::borrow::Cow;
+
 use axum::body::HttpBody;
 use axum::extract::multipart::{Field, Multipart};
 use axum::extract::{FromRequest, Request};
 use axum::http::header;
 use futures_util::{StreamExt, TryStreamExt};
-use shared::FieldErrors;
+use shared::{FieldErrors, Invalid};
 
 use super::meter::{self, Meter};
 use super::package_info;
@@ -64,7 +66,7 @@ pub(crate) async fn receive(
 }
 
 /// The error of an upload without a file.
-pub const NO_FILE: &str = "a file part is required";
+pub const NO_FILE: Invalid = Invalid(Cow::Borrowed("a file part is required"));
 
 fn no_info() -> FieldErrors {
     FieldErrors::of("packageInfo", "a part with JSON text is required")

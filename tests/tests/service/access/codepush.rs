@@ -54,7 +54,7 @@ fn is_audited((operation, _, done): &Row) -> bool {
 /// What a caller may expect. A key has no sessions.
 fn expected(operation: &str, who: Who, caller: Caller) -> Expected {
     match (operation, caller) {
-        ("DELETE /sessions/{source}", Caller::NamedKey) => Expected::Refused(404, None),
+        ("DELETE /sessions/{source}", Caller::NamedKey | Caller::ApiKey(_)) => Expected::Refused(404, None),
         _ => who.expects(caller),
     }
 }

@@ -19,24 +19,49 @@ async fn twenty_histories_give_the_bundle_that_devices_have() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
+    // What is promoted.
+    ada.upload("demo", "Production", &Bundle::script("promoted").0, json!({ "appVersion": "*" })).await.assert(201);
     let mut random = Random::new(24);
-    let mut found = 0;
+    let (mut found, mut rolled_back, mut promoted) = (0, 0, 0);
     for history in 0..20 {
         let deployment = format!("history {history}");
         let made = ada.post("/v1/apps/demo/deployments", json!({ "name": deployment })).await.assert(201);
         let key = made["deployment"]["key"].as_str().unwrap().to_owned();
+        let mut range = random.one_of(&RANGES);
         for release in 0..random.below(6) {
-            let mut info = json!({ "appVersion": random.one_of(&RANGES), "isDisabled": random.chance(25) });
+            // A rollback needs an earlier release for the same versions, and a promotion other contents than the newest release's.
+            for target in (1..=release).filter(|_| random.chance(50)) {
+                let target = json!({ "targetRelease": format!("v{target}") });
+                let done = ada.post(&format!("/v1/apps/demo/deployments/{deployment}/rollbacks"), target).await;
+                assert!([201, 404, 409].contains(&done.status.as_u16()), "{}", done.text());
+                rolled_back += usize::from(done.status == 201);
+            }
+            if random.chance(20) {
+                let promotion = json!({ "destination": deployment, "packageInfo": { "appVersion": random.one_of(&RANGES) } });
+                let done = ada.post("/v1/apps/demo/deployments/Production/promotions", promotion).await;
+                assert!([201, 409].contains(&done.status.as_u16()), "{}", done.text());
+                promoted += usize::from(done.status == 201);
+            }
+            // Everything before it is gone.
+            if history % 5 == 0 && release == 2 {
+                ada.delete(&format!("/v1/apps/demo/deployments/{deployment}/history")).await.assert_status(204);
+            }
+            if random.chance(50) {
+                range = random.one_of(&RANGES);
+            }
+            let mut info = json!({ "appVersion": range, "isDisabled": random.chance(25) });
             let is_staged = random.chance(33);
             if is_staged {
                 info["rollout"] = json!(1 + random.below(99));
             }
+            let was_disabled = info["isDisabled"] == json!(true);
             let bytes = Bundle::script(&format!("{history} {release}")).0;
             ada.upload("demo", &deployment, &bytes, info).await.assert(201);
             // No release may follow an unfinished rollout, unless it is disabled.
             if is_staged && random.chance(50) {
                 ada.patch(&format!("/v1/apps/demo/deployments/{deployment}/release"), json!({ "packageInfo": { "isDisabled": true } }))
-                    .await;
+                    .await
+                    .assert_status(if was_disabled { 204 } else { 200 });
             } else if is_staged {
                 break;
             }
@@ -48,16 +73,22 @@ async fn twenty_histories_give_the_bundle_that_devices_have() {
             if update["is_available"] == json!(true) {
                 found += 1;
                 assert_eq!(bundle["label"], update["label"], "{deployment}, {version}");
-                let path = bundle["bundleBlobUrl"].as_str().unwrap().strip_prefix(app.base.as_str()).unwrap().to_owned();
-                let bytes = app.anonymous().get(&path).await;
-                bytes.assert_status(200);
-                assert!(bytes.body.starts_with(b"PK"), "an archive");
+                let download = async |url: &Value| {
+                    let path = url.as_str().unwrap().strip_prefix(app.base.as_str()).unwrap().to_owned();
+                    let bytes = app.anonymous().get(&path).await;
+                    bytes.assert_status(200);
+                    bytes.body
+                };
+                let bytes = download(&bundle["bundleBlobUrl"]).await;
+                assert!(bytes.starts_with(b"PK"), "an archive");
+                assert!(bytes == download(&update["download_url"]).await, "{deployment}, {version}: not what devices get");
             } else {
                 assert_eq!(bundle, json!({}), "{deployment}, {version}");
             }
         }
     }
     assert!(found > 10, "the histories have something to find: {found}");
+    assert!(rolled_back > 2 && promoted > 2, "{rolled_back} rollbacks and {promoted} promotions");
 }
 
 #[tokio::test]

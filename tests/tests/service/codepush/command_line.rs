@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use tests::codepush_cli::CodePushCli;
 use tests::program::Ended;
-use tests::{Client, TestApp};
+use tests::{Client, Options, TestApp};
 
 /// What somebody typed and saw. Keys, addresses and times are replaced.
 struct Transcript<'a> {
@@ -225,4 +225,24 @@ async fn the_unmodified_cli_does_everything_at_both_addresses() {
     let (at_root, below_v1) = tokio::join!(day(""), day("/v1"));
     insta::assert_snapshot!("transcript", at_root);
     assert_eq!(at_root, below_v1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_quota_fails_also_where_duplicates_are_ignored() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "1KiB")).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("Shop").await;
+    let cli = CodePushCli::signed_in(&app.base, ada.token()).await;
+    let release = ["release", "Shop", "CodePush", "1.0.0", "-d", "Staging", "--noDuplicateReleaseError"];
+    cli.write("CodePush/main.jsbundle", "first");
+    cli.run(&release).await.assert(0);
+    let ignored = cli.run(&release).await;
+    ignored.assert(0);
+    // What does not get smaller in an archive.
+    let mut random = tests::random::Random::new(1);
+    let large: String = (0..3_000).map(|_| char::from(b'a' + u8::try_from(random.below(26)).unwrap())).collect();
+    cli.write("CodePush/main.jsbundle", &large);
+    let refused = cli.run(&release).await;
+    refused.assert(1);
+    assert!(refused.err.contains("quota"), "{}{}", refused.out, refused.err);
 }

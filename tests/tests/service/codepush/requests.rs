@@ -3,7 +3,7 @@
 use reqwest::Method;
 use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
-use tests::{Answer, Bundle, Client, Options, TestApp};
+use tests::{Answer, Bundle, Client, Device, Options, SessionOrigin, TestApp};
 
 /// The header by which clients of CodePush are known below `/v1`.
 const CLIENT: (&str, &str) = ("accept", "application/vnd.code-push.v2+json");
@@ -319,7 +319,7 @@ async fn uploads_count_toward_the_same_limit_as_those_of_the_api() {
 
 #[tokio::test]
 async fn paths_of_app_center_say_which_client_to_use() {
-    let (_app, ada) = prepared().await;
+    let (app, ada) = prepared().await;
     for path in ["/v0.1/apps", "/v0.1/apps/ada/demo/deployments", "/v0.1/user", "/v0.1/api_tokens"] {
         for method in [Method::GET, Method::POST] {
             let answer = ada.send(ada.request(method, path)).await;
@@ -327,4 +327,88 @@ async fn paths_of_app_center_say_which_client_to_use() {
             assert!(text.contains("code-push-cli 2.1.9"), "{text}");
         }
     }
+    // What a browser opens, and what prints bodies as they are.
+    for path in ["/v0.1/cli-login?hostname=x", "/v0.1/legacy/apps", "/v0.1/legacy/apps/demo/deployments", "/v0.1/legacy/authenticated"] {
+        let answer = ada.send(ada.request(Method::GET, path)).await;
+        assert!(told(&answer, 404).starts_with("This server does not serve App Center's API"), "{}", answer.text());
+    }
+    // Devices have a family of paths there.
+    let key = ada.get("/v1/apps/demo/deployments/Staging").await.assert(200)["deployment"]["key"].as_str().unwrap().to_owned();
+    app.anonymous().get(&format!("/v0.1/legacy/updateCheck?deploymentKey={key}&appVersion=1.0.0")).await.assert(200);
+}
+
+#[tokio::test]
+async fn a_full_quota_is_no_duplicate() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "1KiB")).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let large = "x".repeat(100);
+    let mut last = None;
+    for number in 0..20 {
+        let answer = upload(&ada, "Staging", &format!("{number} {large}"), json!({ "appVersion": "1.0.0" })).await;
+        if answer.status != 201 {
+            last = Some(answer);
+            break;
+        }
+    }
+    // Clients take a 409 for a duplicate, and can be told to ignore it.
+    let text = told(&last.unwrap(), 403);
+    assert!(text.contains("quota"), "{text}");
+    let duplicate = upload(&ada, "Staging", &format!("0 {large}"), json!({ "appVersion": "1.0.0" })).await;
+    assert_ne!(duplicate.status, 201);
+}
+
+#[tokio::test]
+async fn refusals_name_where_to_go_on() {
+    let (app, ada) = prepared().await;
+    let key = app.named_key("ada", "of the build").await;
+    for (method, what) in [(Method::PATCH, "changed"), (Method::GET, "shown")] {
+        let refused = send(&key, method.clone(), "/accessKeys/test", (method == Method::PATCH).then(|| json!({ "ttl": 1000 }))).await;
+        assert_eq!(told(&refused, 403), format!("A single access key is {what} on the dashboard: open {}/dashboard/keys", app.base));
+    }
+    let login = app.log_in("ada").await;
+    let renamed = send(&login, Method::PATCH, "/accessKeys/nothing", Some(json!({ "friendlyName": "x" }))).await;
+    assert_eq!(told(&renamed, 404), "The access key \"nothing\" does not exist.");
+    let cli = app.open_session_of("ada", SessionOrigin::CliBrowser, "192.0.2.7", &Device::default()).await;
+    let lifetime = send(&cli, Method::PATCH, "/accessKeys/of%20the%20build", Some(json!({ "ttl": 1000 }))).await;
+    assert!(told(&lifetime, 403).contains("The lifetime of an access key is changed on the dashboard"), "{}", lifetime.text());
+    // `logout` ends the session of the machine. A key has none, of whatever kind: clients take 404 for done.
+    let key = app.api_key("ada", &["deploy"]).await;
+    let out = send(&key, Method::DELETE, "/sessions/laptop", None).await;
+    assert_eq!(told(&out, 404), "There are no sessions associated with \"laptop.\"");
+    for path in ["/apps/demo/deployments/Staging/rollback", "/apps/demo/deployments/Staging/rollback/v1"] {
+        let refused = post(&ada, path, json!({})).await;
+        assert_eq!(told(&refused, 404), "Cannot perform rollback because there are no releases on this deployment.");
+    }
+    upload(&ada, "Staging", "one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let alone = post(&ada, "/apps/demo/deployments/Staging/rollback", json!({})).await;
+    assert_eq!(told(&alone, 404), "Cannot perform rollback because there are no prior releases to rollback to.");
+    let unknown = post(&ada, "/apps/demo/deployments/Staging/promote/Production", json!({ "packageInfo": { "label": "v7" } })).await;
+    assert_eq!(told(&unknown, 404), "Cannot promote from a deployment with no enabled releases.");
+    let broken =
+        ada.request(Method::POST, "/apps").header(CLIENT.0, CLIENT.1).header("content-type", "application/json").body("{\"name\":");
+    let broken = told(&ada.send(broken).await, 400);
+    assert!(!broken.contains("\"field\"") && broken.contains("JSON"), "{broken}");
+    // Sharing.
+    for name in ["bob", "eve"] {
+        app.register(name).await;
+    }
+    let remove =
+        async |client: &Client, email: &str| send(client, Method::DELETE, &format!("/apps/demo/collaborators/{email}"), None).await;
+    assert_eq!(
+        told(&remove(&ada, "bob@example.com").await, 404),
+        "The specified e-mail address doesn't represent a collaborator of the app."
+    );
+    assert_eq!(told(&remove(&ada, "ada@example.com").await, 409), "Cannot remove the owner of the app from collaborator list.");
+    let given = send(&ada, Method::POST, "/apps/demo/transfer/ada@example.com", None).await;
+    assert_eq!(told(&given, 409), "The given account already owns the app.");
+    assert_eq!(
+        told(&send(&ada, Method::GET, "/apps/demo/nothing", None).await, 404),
+        "This server has no such operation: use a client of the CodePush CLI 2 family, or updraft."
+    );
+    // Everybody can leave.
+    send(&ada, Method::POST, "/apps/demo/collaborators/bob@example.com", None).await.assert_status(201);
+    let bob = app.log_in("bob").await;
+    remove(&bob, "bob@example.com").await.assert_status(204);
+    assert_eq!(told(&get(&bob, "/apps/ada@example.com:demo").await, 404), "App \"ada@example.com:demo\" does not exist.");
 }

@@ -36,6 +36,13 @@ async fn a_login_by_the_browser_ends_at_the_page_that_creates_a_key_and_can_be_u
         assert!(!cli.session().exists());
     }
     key.get("/v1/authenticated").await.assert(200);
+    // The same with an API key at the prompt.
+    let cli = CodePushCli::new();
+    cli.program("xdg-open", "#!/bin/sh\n");
+    let key = app.api_key("ada", &["deploy"]).await;
+    cli.run_with(&["login", &app.base], &format!("{}\n", key.token())).await.assert(0);
+    cli.run(&["logout"]).await.assert(0);
+    assert!(!cli.session().exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
