@@ -62,7 +62,7 @@ impl Source {
         }
         // A redirect could lead the key elsewhere. Packages are fetched without it.
         let reach = Reach::of(&base).await;
-        let api = build(builder(SILENCE).redirect(Policy::none()))?;
+        let api = build(reach.hold(builder(SILENCE).redirect(Policy::none())))?;
         let packages = build(reach.guard(builder(SILENCE)))?;
         Ok(Self { api, packages, base, key: key.to_owned(), reach, read: AtomicUsize::new(0) })
     }

@@ -145,7 +145,8 @@ fn row(change: &Change<'_>, release: &plan::Release, package: &StoredPackage) ->
         original_label: release.original_label.map(|label| i64::from(label.number())),
         original_deployment: release.original_deployment.clone(),
         released_by: release.released_by.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
-        upload_time: release.upload_time.unwrap_or(now),
+        // The other server's clock can be ahead.
+        upload_time: release.upload_time.map_or(now, |time| time.min(now)),
     })
 }
 
