@@ -25,6 +25,8 @@ const MOST_LABELS: u32 = 900_000_000;
 const LATEST: i64 = 253_402_300_799_999;
 /// The most labels and versions with counts.
 const MOST_COUNTS: usize = 12_000;
+/// The largest count, either way: more than there are devices.
+const LARGEST_COUNT: i64 = 1_000_000_000_000;
 
 /// The limits of the server that apps are moved to.
 #[derive(Clone, Copy, Debug)]
@@ -330,10 +332,15 @@ fn is_short(text: &str) -> bool {
     text.chars().count() <= LONGEST_NAME && !text.chars().any(char::is_control)
 }
 
-/// The counts that are kept: those of labels and versions, as many as a deployment can have.
+/// The counts that are kept: those of labels and versions, as many as a deployment can have, and none larger than what can be summed.
 pub fn kept_counts(mut counts: BTreeMap<String, Counts>) -> BTreeMap<String, Counts> {
     counts.retain(|place, _| is_short(place));
-    counts.into_iter().take(MOST_COUNTS).collect()
+    let kept = |(place, Counts { active, downloaded, installed, failed })| {
+        let [active, downloaded, installed, failed] =
+            [active, downloaded, installed, failed].map(|count: i64| count.clamp(-LARGEST_COUNT, LARGEST_COUNT));
+        (place, Counts { active, downloaded, installed, failed })
+    };
+    counts.into_iter().take(MOST_COUNTS).map(kept).collect()
 }
 
 fn check_size(plan: &mut Plan, place: &Place, releases: &[Release], limits: Limits) {
@@ -418,6 +425,11 @@ mod tests {
         let counts = (0..20_000).map(|number| (format!("1.0.{number}"), Counts::default())).chain([("x".repeat(256), Counts::default())]);
         let kept = kept_counts(counts.collect());
         assert!(kept.len() == MOST_COUNTS && kept.keys().all(|place| place.len() < 20));
+        // Thousands of them can be summed.
+        let largest = Counts { active: i64::MAX, downloaded: i64::MIN, installed: 3, failed: -3 };
+        let kept = kept_counts([("v1".to_owned(), largest)].into());
+        assert_eq!(kept["v1"], Counts { active: LARGEST_COUNT, downloaded: -LARGEST_COUNT, installed: 3, failed: -3 });
+        assert!(LARGEST_COUNT.checked_mul(i64::try_from(MOST_COUNTS).unwrap()).is_some());
     }
 
     fn texts(plan: &Plan) -> Vec<String> {

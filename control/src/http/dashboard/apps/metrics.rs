@@ -289,7 +289,7 @@ const MAX_COUNTS: usize = 50;
 
 /// The most used counts and how many are left out: releases, newest first, then binary versions, most used first. The newest release is always there.
 fn counts(rows: Vec<CounterRow>, page: impl Fn(Label) -> String) -> (Vec<CountRow>, usize) {
-    let all: i64 = rows.iter().map(|row| row.active).sum();
+    let all = rows.iter().fold(0_i64, |sum, row| sum.saturating_add(row.active));
     let mut rows: Vec<_> = rows.into_iter().map(|row| (Label::try_from(row.place.as_str()).ok(), row)).collect();
     let newest = rows.iter().filter_map(|(label, _)| *label).max();
     let hidden = rows.len().saturating_sub(MAX_COUNTS);
