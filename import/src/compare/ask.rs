@@ -27,6 +27,18 @@ pub struct Rate {
     interval: Duration,
 }
 
+impl Rate {
+    /// How long so many requests take at least, in words: `about 9 minutes`.
+    pub(super) fn length(self, requests: usize) -> String {
+        let seconds = self.interval.saturating_mul(u32::try_from(requests).unwrap_or(u32::MAX)).as_secs();
+        match seconds {
+            0..30 => "less than a minute".to_owned(),
+            30..90 => "about a minute".to_owned(),
+            _ => format!("about {} minutes", (seconds + 30) / 60),
+        }
+    }
+}
+
 impl std::str::FromStr for Rate {
     type Err = Invalid;
 
@@ -115,6 +127,14 @@ mod tests {
     fn rates_have_a_unit_and_a_bound() {
         for (text, millis) in [("20/s", 50), ("1/s", 1_000), ("30/min", 2_000), ("1000/s", 1)] {
             assert_eq!(text.parse::<Rate>().unwrap().interval.as_millis(), millis, "{text}");
+        }
+        for (rate, requests, length) in [
+            ("20/s", 100, "less than a minute"),
+            ("20/s", 1_000, "about a minute"),
+            ("20/s", 10_000, "about 8 minutes"),
+            ("30/min", 10_000, "about 333 minutes"),
+        ] {
+            assert_eq!(rate.parse::<Rate>().unwrap().length(requests), length);
         }
         for text in ["", "20", "0/s", "-1/s", "20/h", "1001/s", "x/s"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");

@@ -57,7 +57,8 @@ impl Run {
         let (old, new) = (Server::new(&self.from, self.rate)?, Server::new(&self.to, self.rate)?);
         let there = self.histories(&deployments, told).await?;
         let checks = self.choose(&deployments, told).map_err(|(path, error)| CompareError::Log(path, error))?;
-        told(&format!("Asking {} and {}: {} checks.", old.address(), new.address(), checks.len()));
+        let length = self.rate.length(checks.len());
+        told(&format!("Asking {} and {}: {} checks. This takes {length}.", old.address(), new.address(), checks.len()));
         let compared = Comparison { old, new, deployments: deployments.clone(), checks }.ask(told).await;
         // Somebody may have released meanwhile.
         let after = if compared.has_differences() { here.read().await.map_err(CompareError::Here)? } else { deployments };
