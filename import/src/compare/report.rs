@@ -27,6 +27,8 @@ pub struct Report {
     pub(super) not_asked: usize,
     /// Deployments without one check that both servers answered.
     pub(super) unseen: Vec<String>,
+    /// Whether the old server's histories were read.
+    pub(super) has_histories: bool,
     /// By deployment and causes: how many, and examples.
     pub(super) groups: BTreeMap<Group, (usize, Vec<String>)>,
 }
@@ -117,6 +119,9 @@ impl Display for Report {
                     Class::Explained => "Different but explained:",
                 };
                 writeln!(formatter, "\n{title}")?;
+                if *class == Class::Unexplained && !self.has_histories {
+                    writeln!(formatter, "  With --key-file, a key of the old server, its histories may tell the reasons.")?;
+                }
                 last = Some(class);
             }
             let sentences: Vec<_> = causes.iter().map(Cause::sentence).collect();

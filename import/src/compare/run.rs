@@ -62,7 +62,9 @@ impl Run {
         let compared = Comparison { old, new, deployments: deployments.clone(), checks }.ask(told).await;
         // Somebody may have released meanwhile.
         let after = if compared.has_differences() { here.read().await.map_err(CompareError::Here)? } else { deployments };
-        Ok(compared.explain(&there, &after))
+        let mut report = compared.explain(&there, &after);
+        report.has_histories = !there.is_empty();
+        Ok(report)
     }
 
     /// The old server's histories by deployment key.

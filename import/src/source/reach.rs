@@ -211,7 +211,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_that_led_inside_must_not_lead_elsewhere() {
-        let find = async |names: Guarded, name: &str| names.resolve(name.parse().unwrap()).await.map(|found| found.count());
+        let find = async |names: Guarded, name: &str| names.resolve(name.parse().unwrap()).await.map(Iterator::count);
         let (inside, outside) = (Reach { allows_inside: true }, Reach { allows_inside: false });
         assert!(find(inside.of_packages(), "localhost").await.is_ok_and(|count| count > 0));
         assert_eq!(find(outside.of_packages(), "localhost").await.unwrap_err().to_string(), LEADS_INSIDE);

@@ -254,6 +254,7 @@ async fn planted_differences_are_found_and_explained() {
         "range, 2 checks: The old server does not offer v2",
         "range, 3 checks: The target versions of v2 differ, or the old server has a newer release.",
         "cleared, 5 checks: The old server does not offer v1",
+        "Unexplained:\n  With --key-file, a key of the old server, its histories may tell the reasons.",
         "odd, 5 checks: No reason found. Different: update_app_version.",
         "/v0.1/public/codepush/update_check?deployment_key=",
         "0 checks failed, and 5 differences have no explanation",

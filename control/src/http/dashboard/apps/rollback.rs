@@ -88,10 +88,10 @@ async fn page(
     let (current_row, earlier) = rows.split_first().map_or((None, &[][..]), |(current, earlier)| (Some(current), earlier));
     let current = current_row.map(summary).transpose()?;
     let mut targets = Vec::new();
-    for (row, current) in
-        earlier.iter().zip(current_row.into_iter().cycle()).filter(|(row, current)| row.app_version == current.app_version)
-    {
-        targets.push(Target { release: summary(row)?, caution: caution(row, current, &counters) });
+    if let Some(current) = current_row {
+        for row in earlier.iter().filter(|row| row.app_version == current.app_version) {
+            targets.push(Target { release: summary(row)?, caution: caution(row, current, &counters) });
+        }
     }
     let active = current.as_ref().and_then(|current| counters.iter().find(|row| row.place == current.label)).map_or(0, |row| row.active);
     let chosen = if chosen.is_empty() {
