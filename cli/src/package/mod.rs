@@ -5,15 +5,21 @@
 
 mod existing;
 mod pack;
+pub(crate) mod signature;
 mod walk;
 
-use std::fs::File;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 
 use indicatif::ProgressBar;
 use shared::hash::{PackageHash, Sha256Hex};
 
+use self::signature::SigningKey;
 use crate::error::{Error, Result};
+
+/// The largest `.codepushrelease` that is read, in bytes. One of a key with 4096 bits has less than a thousand.
+const LARGEST_SIGNATURE: u64 = 16 << 10;
 
 /// A package that is ready to upload.
 #[derive(Debug)]
@@ -52,16 +58,70 @@ pub(crate) struct PackagedFile {
     pub hash: Sha256Hex,
 }
 
-/// Makes a package of a folder or a file. Blocking. `progress` advances by the bytes read. Errors: usage (2) for what cannot be released.
-pub(crate) fn prepare(path: &Path, progress: &ProgressBar) -> Result<Package> {
+/// Makes a package of a folder or a file, and signs it if there is a key. Blocking. `progress` advances by the bytes read. Errors: usage (2) for what cannot
+/// be released or signed.
+pub(crate) fn prepare(path: &Path, key: Option<&SigningKey>, progress: &ProgressBar) -> Result<Package> {
     check_path(path)?;
-    if path.is_dir() {
-        let found = walk::walk(path)?;
-        progress.set_length(found.iter().map(|file| file.length).sum());
-        pack::pack(&found, progress)
-    } else {
-        existing::open(path, progress)
+    if !path.is_dir() {
+        if key.is_some() {
+            return Err(unsignable(path));
+        }
+        return existing::open(path, progress);
     }
+    let mut found = walk::walk(path)?;
+    let signer = match key {
+        None => None,
+        Some(key) => {
+            let folder = found.first().and_then(|file| file.name.split('/').next()).unwrap_or_default();
+            if !signature::FOLDERS.contains(&folder) {
+                let what = format!(
+                    "{} cannot be signed: devices look for the signature in a folder named CodePush, www or public",
+                    path.display()
+                );
+                return Err(Error::usage(what, "Rename the folder: CodePush for React Native, www for Cordova, public for Capacitor."));
+            }
+            let name = format!("{folder}/{}", signature::FILE);
+            found.retain(|file| file.name != name);
+            Some((name, key))
+        }
+    };
+    progress.set_length(found.iter().map(|file| file.length).sum());
+    pack::pack(&found, signer.as_ref().map(|(name, key)| (name.as_str(), *key)), progress)
+}
+
+/// The hash of a package, and what is in its `.codepushrelease`. Blocking. Errors: usage (2) for what cannot be released.
+pub(crate) fn with_signature(path: &Path, progress: &ProgressBar) -> Result<(PackageHash, Option<String>)> {
+    let package = prepare(path, None, progress)?;
+    let ends = |name: &str| signature::FOLDERS.iter().any(|folder| name == format!("{folder}/{}", signature::FILE));
+    let Some(named) = package.files.iter().find(|file| ends(&file.name)) else { return Ok((package.hash, None)) };
+    let read = match package.kind {
+        Kind::Folder => fs::File::open(path.join(signature::FILE)).and_then(text),
+        Kind::Archive | Kind::SingleFile => zip::ZipArchive::new(&package.file)
+            .and_then(|mut archive| archive.by_name(&named.name).map(text))
+            .map_err(std::io::Error::from)
+            .flatten(),
+    };
+    Ok((package.hash, Some(read.map_err(|error| unreadable(path, &error))?)))
+}
+
+fn text(source: impl Read) -> std::io::Result<String> {
+    let mut text = String::new();
+    source.take(LARGEST_SIGNATURE).read_to_string(&mut text).map(|_| text)
+}
+
+fn unsignable(path: &Path) -> Error {
+    let what = format!("{} is not a folder: only a folder can be signed", path.display());
+    Error::usage(what, "Give the folder that the bundler wrote: CodePush for React Native, www for Cordova, public for Capacitor.")
+}
+
+/// Signs a folder: writes its `.codepushrelease`. Blocking. Returns the package hash. Errors: usage (2) for what cannot be signed.
+pub(crate) fn sign(path: &Path, key: &SigningKey, progress: &ProgressBar) -> Result<PackageHash> {
+    let package = prepare(path, Some(key), progress)?;
+    let token = key.sign(&package.hash, crate::clock::now())?;
+    let file = path.join(signature::FILE);
+    fs::write(&file, token)
+        .map_err(|error| Error::failed(format!("cannot write {}: {error}", file.display()), "Check its permissions."))?;
+    Ok(package.hash)
 }
 
 /// Refuses what cannot be released, before anything else is done. Errors: usage (2).

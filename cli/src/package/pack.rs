@@ -19,8 +19,10 @@ use tempfile::SpooledTempFile;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, System, ZipArchive, ZipWriter};
 
+use super::signature::SigningKey;
 use super::walk::Found;
 use super::{Kind, Package, PackagedFile, changed, unreadable};
+use crate::clock;
 use crate::error::{Error, Result};
 
 /// How many files can be packed or wait to be written at once.
@@ -42,8 +44,8 @@ struct Packed {
 /// What a worker sends back: the file's index, and the result.
 type Answer = (usize, Result<Packed>);
 
-/// Packs files, which are sorted by name, into a temporary archive.
-pub(super) fn pack(files: &[Found], progress: &ProgressBar) -> Result<Package> {
+/// Packs files, which are sorted by name, into a temporary archive. With a key, their signature follows, under its name.
+pub(super) fn pack(files: &[Found], signer: Option<(&str, &SigningKey)>, progress: &ProgressBar) -> Result<Package> {
     let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
     let output = tempfile::tempfile().map_err(|error| unwritable(&error))?;
     let mut writer = ZipWriter::new(BufWriter::with_capacity(BUFFER, output));
@@ -61,16 +63,25 @@ pub(super) fn pack(files: &[Found], progress: &ProgressBar) -> Result<Package> {
         drop((jobs, answers));
         merged
     })?;
-    let output = writer.finish().map_err(|error| unwritable(&error.into()))?;
-    let file = output.into_inner().map_err(|error| unwritable(error.error()))?;
-    let size = file.metadata().map_err(|error| unwritable(&error))?.len();
     let mut manifest = Manifest::new();
     let mut packaged = Vec::with_capacity(files.len());
     for (found, hash) in files.iter().zip(hashes) {
         manifest.insert(&found.name, hash.clone());
         packaged.push(PackagedFile { name: found.name.clone(), size: Some(found.length), hash });
     }
-    Ok(Package { file, size, hash: manifest.package_hash(), kind: Kind::Folder, files: packaged })
+    // The signature is no part of it.
+    let hash = manifest.package_hash();
+    if let Some((name, key)) = signer {
+        let signature = key.sign(&hash, clock::now())?;
+        let bytes = signature.as_bytes();
+        writer.start_file(name, options()).map_err(|error| unwritable(&error.into()))?;
+        writer.write_all(bytes).map_err(|error| unwritable(&error))?;
+        packaged.push(PackagedFile { name: name.to_owned(), size: Some(bytes.len() as u64), hash: Sha256Hex::of(bytes) });
+    }
+    let output = writer.finish().map_err(|error| unwritable(&error.into()))?;
+    let file = output.into_inner().map_err(|error| unwritable(error.error()))?;
+    let size = file.metadata().map_err(|error| unwritable(&error))?.len();
+    Ok(Package { file, size, hash, kind: Kind::Folder, files: packaged })
 }
 
 /// Hands out the files' indexes, at most [`WINDOW`] at once, and appends what comes back, in order. Returns the hashes.
@@ -126,16 +137,19 @@ fn work(files: &[Found], jobs: &Mutex<Receiver<Job>>, answers: &SyncSender<Answe
     }
 }
 
-fn pack_file(file: &Found, store: SpooledTempFile, buffer: &mut [u8], progress: &ProgressBar) -> Result<Packed> {
-    let mut source = File::open(&file.path).map_err(|error| unreadable(&file.path, &error))?;
-    let mut writer = ZipWriter::new(store);
-    // The same on every system, at every time, for every user.
-    let options = SimpleFileOptions::default()
+/// The same on every system, at every time, for every user.
+fn options() -> SimpleFileOptions {
+    SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
         .last_modified_time(DateTime::default())
         .unix_permissions(0o644)
-        .system(System::Unix);
-    writer.start_file(file.name.as_str(), options).map_err(|error| unwritable(&error.into()))?;
+        .system(System::Unix)
+}
+
+fn pack_file(file: &Found, store: SpooledTempFile, buffer: &mut [u8], progress: &ProgressBar) -> Result<Packed> {
+    let mut source = File::open(&file.path).map_err(|error| unreadable(&file.path, &error))?;
+    let mut writer = ZipWriter::new(store);
+    writer.start_file(file.name.as_str(), options()).map_err(|error| unwritable(&error.into()))?;
     let (mut hash, mut length) = (Sha256::new(), 0);
     loop {
         let count = match source.read(buffer) {

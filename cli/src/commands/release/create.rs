@@ -24,12 +24,14 @@ use crate::error::{Error, Kind, Result};
 use crate::output::progress::Progress;
 use crate::output::table::{Details, Table};
 use crate::output::{interrupt, prompt, terminal, times};
+use crate::package::signature::SigningKey;
 use crate::package::{self, Package, PackagedFile};
 
 /// Examples in the command's help.
 pub(super) const EXAMPLES: &str = "Examples:
   updraft release create ./CodePush -d Staging --target-version 1.2.0
   updraft release create ./CodePush -d Production -t '^1.2.0' --rollout 20 --description \"Fixes the login\"
+  updraft release create ./CodePush -t 1.2.0 --sign-key private.pem
   updraft release create bundle.zip --target-version '*' --dry-run";
 
 /// Uploads a release.
@@ -49,6 +51,9 @@ pub(crate) struct CreateCommand {
     /// Release it disabled: no device gets it until you enable it.
     #[arg(long)]
     disabled: bool,
+    /// Sign it with this RSA private key: a PEM file, or env:NAME for an environment variable. The folder must be named CodePush, www or public.
+    #[arg(long, value_name = "KEY")]
+    sign_key: Option<String>,
     #[command(flatten)]
     notes: NotesOption,
     /// Check that the deployment exists, and show what would be released; upload nothing.
@@ -63,13 +68,14 @@ impl CreateCommand {
     /// Runs it.
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         package::check_path(&self.path)?;
+        let key = self.sign_key.as_deref().map(SigningKey::read).transpose()?.map(Arc::new);
         let description = self.notes.clone().read()?;
         if !terminal::is_interactive() {
             // Nobody can be asked, so a missing target version is an error before any request.
             self.range(context, None)?;
         }
         if self.dry_run {
-            return self.dry_run(context, description).await;
+            return self.dry_run(context, description, key).await;
         }
         let target = Target::new(context, &self.deployment)?;
         // Finds a wrong app or deployment before any work. A credential without metrics.read only misses the warning.
@@ -85,7 +91,7 @@ impl CreateCommand {
         }
         let account = target.client.get::<AccountAnswer>("/v1/account").await?.value.account;
         let upload_url = ServerUrl::parse(&account.upload_url)?;
-        let package = self.package(context).await?;
+        let package = self.package(context, key).await?;
         check_size(package.size, account.limits.max_upload_bytes)?;
         warn_without_bundle(&self.path, &package);
         let count = package.files.len();
@@ -145,17 +151,17 @@ impl CreateCommand {
     }
 
     /// Makes the package off the async threads.
-    async fn package(&self, context: &Context) -> Result<Package> {
+    async fn package(&self, context: &Context, key: Option<Arc<SigningKey>>) -> Result<Package> {
         let _step = interrupt::step("nothing was released", "Run the command again.");
         let progress = Progress::bytes(context, "Packaging", 0);
         let (path, bar) = (self.path.clone(), progress.handle());
-        let made = tokio::task::spawn_blocking(move || package::prepare(&path, &bar)).await;
+        let made = tokio::task::spawn_blocking(move || package::prepare(&path, key.as_deref(), &bar)).await;
         made.map_err(|_| {
             Error::failed("the package could not be created", "Run the command again with --verbose, and report what it prints.")
         })?
     }
 
-    async fn dry_run(&self, context: &Context, description: Option<String>) -> Result<()> {
+    async fn dry_run(&self, context: &Context, description: Option<String>, key: Option<Arc<SigningKey>>) -> Result<()> {
         let range = self.range(context, None)?;
         let (app, deployment) =
             (context.app(self.deployment.app.app.as_deref()).ok(), context.deployment(self.deployment.deployment.as_deref()).ok());
@@ -164,7 +170,7 @@ impl CreateCommand {
         } else {
             context.note("No app or no deployment is given: only the package is checked.");
         }
-        let package = self.package(context).await?;
+        let package = self.package(context, key).await?;
         warn_without_bundle(&self.path, &package);
         let files: Vec<_> =
             package.files.iter().map(|file| json!({ "name": file.name, "size": file.size, "hash": file.hash.to_string() })).collect();

@@ -11,6 +11,7 @@ pub(super) mod options;
 mod promote;
 mod rollback;
 mod show;
+mod sign;
 mod target;
 mod versions;
 mod view;
@@ -30,6 +31,14 @@ pub(crate) enum ReleaseCommand {
     /// Upload a folder, a file or a .zip, and release it to devices.
     #[command(after_help = create::EXAMPLES)]
     Create(create::CreateCommand),
+    /// Sign a folder, for apps that install signed packages only. `release create --sign-key` does it on the way.
+    #[command(
+        after_help = "Examples:\n  updraft release sign ./CodePush --sign-key private.pem\n  updraft release sign ./www --sign-key env:SIGN_KEY"
+    )]
+    Sign(sign::SignCommand),
+    /// Check a signed folder or .zip, as devices do.
+    #[command(after_help = "Example:\n  updraft release verify ./CodePush --public-key public.pem")]
+    Verify(sign::VerifyCommand),
     /// List a deployment's releases, newest first.
     #[command(visible_alias = "ls")]
     List(list::ListCommand),
@@ -83,6 +92,8 @@ impl ReleaseCommand {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         match self {
             Self::Create(command) => command.run(context).await,
+            Self::Sign(command) => command.run(context).await,
+            Self::Verify(command) => command.run(context).await,
             Self::List(command) => command.run(context).await,
             Self::Show { label, deployment } => show::run(context, label, &deployment).await,
             Self::Edit(command) => command.run(context).await,

@@ -13,4 +13,5 @@ mod releases;
 mod schemas;
 mod servers;
 mod shells;
+mod signing;
 mod wrong_input;

@@ -1,0 +1,208 @@
+//! Code signatures of packages: the file `.codepushrelease` in the package's folder, a JWT with the package hash, signed with RS256 (wire facts, part 5.4;
+//! RFC 7515; RFC 7518, section 3.3). An SDK that has a public key installs only what is signed with its private key.
+
+use std::fs;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use ring::rand::SystemRandom;
+use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_SHA256, RsaKeyPair, UnparsedPublicKey};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};
+use serde::{Deserialize, Serialize};
+use shared::hash::PackageHash;
+use shared::time::UnixMillis;
+use spki::{ObjectIdentifier, SubjectPublicKeyInfoRef};
+
+use crate::error::{Error, Result};
+
+/// The name of the file, in the package's own folder.
+pub(crate) const FILE: &str = ".codepushrelease";
+/// The folders in which SDKs look for it: React Native's, Cordova's and Capacitor's.
+pub(crate) const FOLDERS: [&str; 3] = ["CodePush", "www", "public"];
+/// What `--sign-key` and `--public-key` begin with if the key is in an environment variable.
+const ENVIRONMENT: &str = "env:";
+/// The version of the claims.
+const CLAIM_VERSION: &str = "1.0.0";
+/// `rsaEncryption` (RFC 8017, appendix A.1).
+const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+/// How to make a key.
+const MAKE_ONE: &str = "Make a key: openssl genrsa -out private.pem 2048";
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    alg: String,
+    #[serde(default)]
+    typ: Option<String>,
+}
+
+/// What is signed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Claims {
+    /// The version of the claims.
+    claim_version: String,
+    /// The package hash.
+    pub content_hash: String,
+    /// When it was signed, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iat: Option<i64>,
+}
+
+/// A private key.
+pub(crate) struct SigningKey(RsaKeyPair);
+
+/// Without the key.
+impl std::fmt::Debug for SigningKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("SigningKey").finish_non_exhaustive()
+    }
+}
+
+impl SigningKey {
+    /// Reads a key from a PEM file, or from an environment variable as `env:NAME`. Errors: usage (2).
+    pub(crate) fn read(given: &str) -> Result<Self> {
+        let pem = Pem::read(given, "--sign-key")?;
+        match pem.label.as_str() {
+            "PRIVATE KEY" | "RSA PRIVATE KEY" if !pem.is_encrypted() => {}
+            _ => return Err(pem.wrong("an RSA private key", MAKE_ONE)),
+        }
+        let damaged = |why: &str| Error::usage(format!("{given} cannot be used: {why}"), MAKE_ONE);
+        let pair = match PrivateKeyDer::from_pem_slice(pem.text.as_bytes()) {
+            Ok(PrivateKeyDer::Pkcs1(der)) => RsaKeyPair::from_der(der.secret_pkcs1_der()),
+            Ok(PrivateKeyDer::Pkcs8(der)) => RsaKeyPair::from_pkcs8(der.secret_pkcs8_der()),
+            _ => return Err(damaged("it is damaged")),
+        };
+        pair.map(Self).map_err(|error| match error.to_string().as_str() {
+            "WrongAlgorithm" => Error::usage(format!("{given} is no RSA key: SDKs verify RS256 only"), MAKE_ONE),
+            "TooSmall" => damaged("it has fewer than 2048 bits"),
+            "TooLarge" => damaged("it has more than 4096 bits"),
+            why => damaged(&format!("it is damaged ({why})")),
+        })
+    }
+
+    /// The contents of `.codepushrelease` for a package with this hash. Errors: failed (1).
+    pub(crate) fn sign(&self, hash: &PackageHash, now: UnixMillis) -> Result<String> {
+        let header = Header { alg: "RS256".to_owned(), typ: Some("JWT".to_owned()) };
+        let claims = Claims { claim_version: CLAIM_VERSION.to_owned(), content_hash: hash.to_string(), iat: Some(now.0.div_euclid(1_000)) };
+        let encode = |json: serde_json::Result<Vec<u8>>| json.map(|json| BASE64_URL_SAFE_NO_PAD.encode(json)).map_err(|_| unsigned());
+        let signed = format!("{}.{}", encode(serde_json::to_vec(&header))?, encode(serde_json::to_vec(&claims))?);
+        let mut signature = vec![0; self.0.public().modulus_len()];
+        self.0.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature).map_err(|_| unsigned())?;
+        Ok(format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature)))
+    }
+}
+
+fn unsigned() -> Error {
+    Error::failed("the package could not be signed", "Run the command again.")
+}
+
+/// A public key: PKCS#1, as `ring` takes it.
+#[derive(Debug)]
+pub(crate) struct VerifyingKey(Vec<u8>);
+
+impl VerifyingKey {
+    /// Reads a key from a PEM file, or from an environment variable as `env:NAME`. Errors: usage (2).
+    pub(crate) fn read(given: &str) -> Result<Self> {
+        let next = "Write it: openssl rsa -in private.pem -pubout -out public.pem";
+        let pem = Pem::read(given, "--public-key")?;
+        if pem.label != "PUBLIC KEY" {
+            return Err(pem.wrong("an RSA public key", next));
+        }
+        let damaged = || Error::usage(format!("{given} cannot be used: it is damaged"), next);
+        let der = SubjectPublicKeyInfoDer::from_pem_slice(pem.text.as_bytes()).map_err(|_| damaged())?;
+        let info = SubjectPublicKeyInfoRef::try_from(der.as_ref()).map_err(|_| damaged())?;
+        if info.algorithm.oid != RSA {
+            return Err(Error::usage(format!("{given} is no RSA key: SDKs verify RS256 only"), next));
+        }
+        info.subject_public_key.as_bytes().map(|key| Self(key.to_vec())).ok_or_else(damaged)
+    }
+
+    /// What a signature says. Errors: why an SDK with this key would refuse it.
+    pub(crate) fn verify(&self, token: &str) -> Result<Claims, &'static str> {
+        let parts: Vec<&str> = token.trim().split('.').collect();
+        let [header, claims, signature] = parts.as_slice() else { return Err("it is not a JWT") };
+        let decode = |part: &str| BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| "it is not a JWT");
+        let header: Header = serde_json::from_slice(&decode(header)?).map_err(|_| "it is not a JWT")?;
+        if header.alg != "RS256" {
+            return Err("it is not signed with RS256");
+        }
+        let signed = token.trim().rsplit_once('.').map_or("", |(signed, _)| signed);
+        let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, &self.0);
+        key.verify(signed.as_bytes(), &decode(signature)?).map_err(|_| "it was signed with another key, or changed")?;
+        serde_json::from_slice(&decode(claims)?).map_err(|_| "it does not say what is signed")
+    }
+}
+
+/// A key as text, and the label of its first section.
+struct Pem {
+    given: String,
+    text: String,
+    label: String,
+}
+
+impl Pem {
+    fn read(given: &str, option: &str) -> Result<Self> {
+        let text = match given.strip_prefix(ENVIRONMENT) {
+            Some(name) => {
+                let set = std::env::var(name).ok().filter(|text| !text.is_empty());
+                let text = set.ok_or_else(|| {
+                    Error::usage(format!("{option}: the environment variable {name} is not set"), "Set it to the text of the PEM file.")
+                })?;
+                // Secrets of pipelines often have one line only.
+                if text.contains('\n') { text } else { text.replace("\\n", "\n") }
+            }
+            None => fs::read_to_string(Path::new(given)).map_err(|error| {
+                Error::usage(format!("{option}: cannot read {given}: {error}"), "Give a PEM file, or env:NAME for an environment variable.")
+            })?,
+        };
+        let label = text.split_once("-----BEGIN ").and_then(|(_, rest)| rest.split_once("-----")).map(|(label, _)| label.to_owned());
+        let label = label.ok_or_else(|| {
+            Error::usage(format!("{option}: {given} is not a PEM file"), "Convert it: openssl pkey -inform DER -in KEY -out private.pem")
+        })?;
+        Ok(Self { given: given.to_owned(), text, label })
+    }
+
+    fn is_encrypted(&self) -> bool {
+        self.label == "ENCRYPTED PRIVATE KEY" || self.text.contains("Proc-Type: 4,ENCRYPTED")
+    }
+
+    /// The refusal of a key of another kind.
+    fn wrong(&self, wanted: &str, next: &str) -> Error {
+        let given = &self.given;
+        if self.is_encrypted() {
+            let next = "Decrypt it into a file that only you can read: openssl pkey -in KEY -out private.pem";
+            return Error::usage(format!("{given} is encrypted, and its password cannot be asked for"), next);
+        }
+        let kind = match self.label.as_str() {
+            "PRIVATE KEY" | "RSA PRIVATE KEY" => "a private key",
+            "PUBLIC KEY" => "a public key",
+            "RSA PUBLIC KEY" => "a public key in the old format of RSA keys",
+            "CERTIFICATE" => "a certificate",
+            "EC PRIVATE KEY" => "a key for elliptic curves",
+            "OPENSSH PRIVATE KEY" => "a key for SSH",
+            _ => "a PEM file of another kind",
+        };
+        Error::usage(format!("{given} is {kind}, not {wanted}"), next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_jwt_is_no_signature() {
+        let key = VerifyingKey(vec![1, 2, 3]);
+        let none = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#);
+        for (token, why) in [
+            ("", "it is not a JWT"),
+            ("a.b", "it is not a JWT"),
+            ("{}.{}.{}", "it is not a JWT"),
+            (&format!("{none}.{none}."), "it is not signed with RS256"),
+        ] {
+            assert_eq!(key.verify(token), Err(why), "{token}");
+        }
+    }
+}
