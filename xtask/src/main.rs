@@ -9,6 +9,7 @@ mod fuzz;
 mod imports;
 mod lock;
 mod npm;
+mod packages;
 mod postgres;
 mod prose;
 mod python;
@@ -77,6 +78,8 @@ enum Command {
     },
     /// Recreate the screenshots of the dashboard in docs/screenshots, with the tests' browser
     Screenshots,
+    /// Build archives and npm packages of the CLI for this machine's platform, with completions, manual pages and checksums
+    Dist(packages::Options),
     /// Recreate the list of common passwords in control/data, from the Python package with the largest list
     CommonPasswords,
     /// Only install what the other commands need
@@ -112,6 +115,7 @@ fn run(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Soak { other: Some(soak::Other::Import), .. } => soak::run_import(session),
         Command::Soak { other: None, plan } => soak::run(session, &plan),
         Command::Screenshots => screenshots::run(session),
+        Command::Dist(options) => packages::run(session, &options),
         Command::CommonPasswords => common_passwords::run(session),
         Command::Setup => tools::install_all(session),
     }

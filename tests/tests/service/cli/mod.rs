@@ -8,6 +8,7 @@ mod columns;
 mod failures;
 mod help;
 mod init;
+mod installing;
 mod metrics;
 mod releases;
 mod schemas;

@@ -133,7 +133,8 @@ impl Known {
             ("wrangler", _) => self.wrangler(words),
             ("npm", Some((command, []))) if command == "ci" => Ok(()),
             // In the reader's own project.
-            ("npm", Some((command, [_]))) if command == "install" => Ok(()),
+            ("npm", Some((command, [_, ..]))) if command == "install" => Ok(()),
+            ("npx", Some((program, words))) if ["updraft", "updraft-cli"].contains(&program.as_str()) => self.cli.check(words, is_whole),
             ("npx", Some((program, _))) if ["react-native", "cap", "expo"].contains(&program.as_str()) => Ok(()),
             ("curl", _) => self.service_paths.curl(words),
             ("workerd", Some((command, _))) if command == "serve" => Ok(()),

@@ -1,0 +1,41 @@
+#!/usr/bin/env node
+// Starts the program `updraft` from the package for this platform, which npm installs as an optional dependency. Nothing is downloaded here.
+'use strict';
+
+const { spawn } = require('node:child_process');
+const { constants } = require('node:os');
+const { optionalDependencies = {} } = require('../package.json');
+
+const platform = `${process.platform}-${process.arch}`;
+const name = `updraft-cli-${platform}`;
+
+function find() {
+  try {
+    return require.resolve(`${name}/bin/updraft${process.platform === 'win32' ? '.exe' : ''}`);
+  } catch {
+    return undefined;
+  }
+}
+
+function refuse() {
+  const isBuilt = Object.hasOwn(optionalDependencies, name);
+  console.error(isBuilt ? `error: the package ${name} is not installed` : `error: there is no program for ${platform} yet`);
+  console.error(
+    isBuilt
+      ? '  next: Install again without --omit=optional and --no-optional.'
+      : '  next: Build it with Rust: in a clone of Updraft, run `cargo install --path cli`.',
+  );
+  process.exit(1);
+}
+
+const program = find() ?? refuse();
+const child = spawn(program, process.argv.slice(2), { stdio: 'inherit', windowsHide: true });
+child.on('error', (error) => {
+  console.error(`error: cannot start ${program}: ${error.message}`);
+  console.error('  next: Install the package again.');
+  process.exit(1);
+});
+// Ctrl-C reaches the program as well, which says what it leaves behind. Other signals are passed on.
+process.on('SIGINT', () => {});
+for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));

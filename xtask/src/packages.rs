@@ -1,0 +1,29 @@
+//! `cargo xtask dist`: builds what people install, for this machine's platform.
+
+use std::env;
+use std::path::PathBuf;
+
+use xtask::{dist, paths};
+
+use crate::session::{Failure, Session, cargo, say};
+
+/// Options of the command.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The folder to write to
+    #[arg(long, value_name = "FOLDER", default_value = "dist")]
+    output: PathBuf,
+}
+
+/// Builds the program, and packs it.
+pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
+    let root = paths::root();
+    say("building updraft for this machine");
+    session.run(cargo().args(["build", "--release", "--locked", "--package", "cli", "--bin", "updraft"]).current_dir(&root))?;
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let program = target.join("release").join(if cfg!(windows) { "updraft.exe" } else { "updraft" });
+    for file in dist::pack(&root, &program, env!("CARGO_PKG_VERSION"), &options.output)? {
+        println!("{}", file.display());
+    }
+    Ok(())
+}
