@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::api::Field;
 use shared::api::accounts::AccountAnswer;
 use shared::api::deployments::DeploymentAnswer;
@@ -26,6 +26,9 @@ use crate::output::table::{Details, Table};
 use crate::output::{interrupt, prompt, terminal, times};
 use crate::package::signature::SigningKey;
 use crate::package::{self, Package, PackagedFile};
+
+/// How much larger a package can be without a warning, in bytes, however small it was before.
+const SMALL_GROWTH: u64 = 100_000;
 
 /// Examples in the command's help.
 pub(super) const EXAMPLES: &str = "Examples:
@@ -86,14 +89,19 @@ impl CreateCommand {
         };
         let seen = versions::seen(&metrics);
         let range = self.range(context, seen.first().map(|(version, _)| *version))?;
-        if let Some(warning) = versions::warning(&range, &seen) {
-            Context::warn(&warning);
-        }
+        let mut warnings = Warnings::default();
+        warnings.add(versions::warning(&range, &seen));
+        let newest = match target.get::<DeploymentAnswer>(&[]).await {
+            Ok(answer) => answer.value.deployment.package,
+            Err(error) if error.status() == Some(403) => None,
+            Err(error) => return Err(error),
+        };
         let account = target.client.get::<AccountAnswer>("/v1/account").await?.value.account;
         let upload_url = ServerUrl::parse(&account.upload_url)?;
         let package = self.package(context, key).await?;
         check_size(package.size, account.limits.max_upload_bytes)?;
-        warn_without_bundle(&self.path, &package);
+        warnings.add(without_bundle(&self.path, &package));
+        warnings.add(newest.and_then(|newest| larger(&package, &newest)));
         let count = package.files.len();
         let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
         context.note(&format!("{files}, {}, package hash {}", times::size(package.size), package.hash));
@@ -109,7 +117,8 @@ impl CreateCommand {
         let progress = Progress::bytes(context, "Uploading", package.size);
         let result = client.upload::<ReleaseAnswer>(&target.path(&["releases"]), &idempotency_key()?, &upload, &progress).await;
         drop(progress);
-        let answer = target.advised(result).await?;
+        let mut answer = target.advised(result).await?;
+        warnings.put(&mut answer.json);
         let release = &answer.value.package;
         let label = String::from(release.label);
         context.done(&format!("Released {label} to {} of {}.", target.deployment, target.app));
@@ -165,17 +174,20 @@ impl CreateCommand {
         let range = self.range(context, None)?;
         let (app, deployment) =
             (context.app(self.deployment.app.app.as_deref()).ok(), context.deployment(self.deployment.deployment.as_deref()).ok());
-        if app.is_some() && deployment.is_some() {
-            Target::new(context, &self.deployment)?.get::<DeploymentAnswer>(&[]).await?;
+        let newest = if app.is_some() && deployment.is_some() {
+            Target::new(context, &self.deployment)?.get::<DeploymentAnswer>(&[]).await?.value.deployment.package
         } else {
             context.note("No app or no deployment is given: only the package is checked.");
-        }
+            None
+        };
         let package = self.package(context, key).await?;
-        warn_without_bundle(&self.path, &package);
+        let mut warnings = Warnings::default();
+        warnings.add(without_bundle(&self.path, &package));
+        warnings.add(newest.and_then(|newest| larger(&package, &newest)));
         let files: Vec<_> =
             package.files.iter().map(|file| json!({ "name": file.name, "size": file.size, "hash": file.hash.to_string() })).collect();
         let info = self.info(range.clone(), description.clone());
-        let document = json!({
+        let mut document = json!({
             "app": app,
             "deployment": deployment,
             "packageInfo": info,
@@ -183,6 +195,7 @@ impl CreateCommand {
             "size": package.size,
             "files": files,
         });
+        warnings.put(&mut document);
         context.show(&document, || {
             let mut table = Table::new(["file", "size", "hash"]).right([1]);
             for file in &package.files {
@@ -219,17 +232,52 @@ fn say_next(context: &Context, target: &Target, release: &Release) {
     }
 }
 
-/// Warns of a package in which devices find nothing to run. It is only a warning: an SDK can be told another name.
-fn warn_without_bundle(path: &Path, package: &Package) {
+/// What speaks against a release, without stopping it: printed at once, and in the JSON of the result.
+#[derive(Debug, Default)]
+struct Warnings(Vec<String>);
+
+impl Warnings {
+    fn add(&mut self, warning: Option<String>) {
+        if let Some(warning) = warning {
+            Context::warn(&warning);
+            self.0.push(warning);
+        }
+    }
+
+    /// Adds them to a document.
+    fn put(self, document: &mut Value) {
+        if let Some(members) = document.as_object_mut() {
+            members.insert("warnings".to_owned(), json!(self.0));
+        }
+    }
+}
+
+/// A package that is much larger than that of the newest release: often, source maps or another build have slipped in.
+fn larger(package: &Package, newest: &Release) -> Option<String> {
+    let before = u64::try_from(newest.size).ok().filter(|size| *size > 0)?;
+    let grew = package.size.saturating_mul(2) > before.saturating_mul(3) && package.size.saturating_sub(before) > SMALL_GROWTH;
+    grew.then(|| {
+        format!(
+            "the package has {}, more than half as much again as {} ({}). Are source maps or other files in it that devices do not need?",
+            times::size(package.size),
+            String::from(newest.label),
+            times::size(before)
+        )
+    })
+}
+
+/// A package in which devices find nothing to run. It is only a warning: an SDK can be told another name.
+fn without_bundle(path: &Path, package: &Package) -> Option<String> {
     let is_single = package.kind == package::Kind::SingleFile;
     let is_bundle = |file: &PackagedFile| if is_single { is_single_bundle(&file.name) } else { is_bundle(&file.name) };
-    if !package.files.iter().any(is_bundle) {
+    let is_empty = !package.files.iter().any(is_bundle);
+    is_empty.then(|| {
         let verb = if is_single { "is" } else { "has" };
-        Context::warn(&format!(
+        format!(
             "{} {verb} no JavaScript bundle (*.bundle, *.jsbundle) and no index.html: devices may find nothing to run in it. Give the folder that the bundler wrote, such as ./CodePush or ./www.",
             path.display()
-        ));
-    }
+        )
+    })
 }
 
 /// Refuses a package over the limit before anything is sent.

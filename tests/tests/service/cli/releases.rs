@@ -340,3 +340,33 @@ async fn a_disabled_release_is_never_said_to_reach_devices() {
     assert!(set.err.contains("v1 is disabled: no device gets it"), "{}", set.err);
     assert!(set.err.contains("release enable v1"), "{}", set.err);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_package_that_grew_by_more_than_half_is_warned_of_also_in_json() {
+    let place = Place::new().await;
+    let mut random = Random::new(26);
+    // Does not get smaller in an archive.
+    let mut script = |letters: usize| (0..letters).map(|_| char::from(b'!' + u8::try_from(random.below(90)).unwrap())).collect::<String>();
+    let create = ["release", "create", "CodePush", "-t", "1.0.0"];
+    for (content, warned) in [(script(1_000), false), (script(50_000), false), (script(300_000), true), (script(400_000), false)] {
+        place.cli.write("CodePush/main.jsbundle", &content);
+        let dry = place.cli.json(&[&create[..], &["--dry-run"]].concat()).await;
+        let ended = place.cli.run(&[&create[..], &["--output", "json"]].concat()).await;
+        let document: Value = serde_json::from_str(&ended.out).unwrap();
+        for document in [&dry, &document] {
+            let warnings = document["warnings"].as_array().unwrap();
+            assert_eq!(warnings.len(), usize::from(warned), "{}: {document}", content.len());
+            assert!(
+                warnings.iter().all(|warning| warning.as_str().unwrap().contains("more than half as much again as v2")),
+                "{warnings:?}"
+            );
+        }
+        assert_eq!(ended.err.contains("warning: "), warned, "{}", ended.err);
+    }
+    // The others are there as well.
+    place.cli.write("CodePush/main.jsbundle", "");
+    std::fs::remove_file(place.cli.project().join("CodePush/main.jsbundle")).unwrap();
+    place.cli.write("CodePush/readme.txt", "no bundle");
+    let document = place.cli.json(&create).await;
+    assert!(document["warnings"][0].as_str().unwrap().contains("no JavaScript bundle"), "{document}");
+}
