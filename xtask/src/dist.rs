@@ -73,9 +73,25 @@ fn archive(root: &Path, program: &Path, name: &str, staging: &Path, output: &Pat
     let mut archive = tar::Builder::new(GzEncoder::new(File::create(&path)?, Compression::default()));
     // The same bytes for the same files, on every machine.
     archive.mode(tar::HeaderMode::Deterministic);
-    archive.append_dir_all(name, &folder)?;
+    for file in files(&folder)? {
+        archive.append_path_with_name(folder.join(&file), Path::new(name).join(&file))?;
+    }
     archive.into_inner()?.finish()?.flush()?;
     Ok(path)
+}
+
+/// The files of a folder and of the folders in it, sorted: file systems list them in any order.
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let (mut found, mut open) = (Vec::new(), vec![PathBuf::new()]);
+    while let Some(inside) = open.pop() {
+        for entry in fs::read_dir(folder.join(&inside))? {
+            let entry = entry?;
+            let path = inside.join(entry.file_name());
+            if entry.file_type()?.is_dir() { open.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// The folder of the npm package with the program.
