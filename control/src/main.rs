@@ -470,7 +470,10 @@ async fn import_codepush(given: &RawSettings, arguments: &ImportArguments) -> Re
     context.db.close().await;
     let report = report?;
     write!(std::io::stdout(), "{report}")?;
-    if report.is_possible() { Ok(()) } else { Err("nothing was imported; what stands against it is listed above".into()) }
+    if !report.is_possible() {
+        return Err("nothing was imported; what stands against it is listed above".into());
+    }
+    report.objection().map_or(Ok(()), |text| Err(text.into()))
 }
 
 async fn import_compare(given: &RawSettings, arguments: &CompareArguments) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! The packages of a plan: downloaded, and checked as uploads are.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use futures_util::StreamExt;
@@ -8,6 +8,7 @@ use futures_util::stream;
 use shared::keys::Label;
 
 use crate::plan::{self, Place, Plan, Problem};
+use crate::run::Room;
 use crate::source::{Fault, Source};
 use crate::staging::{Staged, Staging, StagingFault};
 
@@ -29,34 +30,52 @@ pub enum PackagesFault {
     TooMany(Fault),
 }
 
-/// The packages of all releases.
+/// The packages of all releases that are not at the target yet.
 #[derive(Debug, Default)]
 pub struct Packages {
     staged: HashMap<Place, Staged>,
+    /// Releases that are at the target already.
+    here: HashSet<Place>,
+    /// The different packages of each app, as storage keeps them.
+    distinct: HashSet<(String, String)>,
+    bytes: u64,
+    /// Whether some were not fetched, because the target has no room for all of them.
+    is_cut: bool,
 }
 
 impl Packages {
-    /// The bytes of all packages, each counted once for each app, as storage keeps them.
+    /// The bytes of all packages, each counted once for each app, as storage keeps them. If they were not all fetched, more than there is room for.
     pub fn bytes(&self) -> u64 {
-        self.distinct().values().sum()
+        self.bytes
     }
 
     /// How many different packages there are, counted for each app.
     pub fn count(&self) -> usize {
-        self.distinct().len()
+        self.distinct.len()
     }
 
-    fn distinct(&self) -> BTreeMap<(&str, String), u64> {
-        self.staged.iter().map(|(place, staged)| ((place.app.as_str(), staged.sha256.to_string()), staged.size)).collect()
+    /// Whether some were not fetched, because the target has no room for all of them.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
-    /// The releases of a deployment with their packages.
-    pub fn of(&self, app: &str, deployment: &plan::Deployment) -> Vec<(plan::Release, Staged)> {
+    /// The releases of a deployment with their packages. A release that is at the target already has none.
+    pub fn of(&self, app: &str, deployment: &plan::Deployment) -> Vec<(plan::Release, Option<Staged>)> {
         let with = |release: &plan::Release| {
-            let staged = self.staged.get(&place(app, &deployment.source_name, release.label))?;
-            Some((release.clone(), staged.clone()))
+            let place = place(app, &deployment.source_name, release.label);
+            let staged = self.staged.get(&place).cloned();
+            (staged.is_some() || self.here.contains(&place)).then(|| (release.clone(), staged))
         };
         deployment.releases.iter().filter_map(with).collect()
+    }
+
+    fn add(&mut self, releases: &[(Place, plan::Release)], staged: &Staged) {
+        for (place, _) in releases {
+            if self.distinct.insert((place.app.clone(), staged.sha256.to_string())) {
+                self.bytes = self.bytes.saturating_add(staged.size);
+            }
+            self.staged.insert(place.clone(), staged.clone());
+        }
     }
 }
 
@@ -64,19 +83,57 @@ fn place(app: &str, deployment: &str, label: Label) -> Place {
     Place { app: app.to_owned(), deployment: Some(deployment.to_owned()), label: Some(label) }
 }
 
-/// Downloads and checks the packages of all releases. Those that cannot be imported become problems of the plan. Releases of one package share it.
-pub async fn fetch(source: &Source, staging: &Staging, plan: &mut Plan, told: &mut dyn FnMut(&str)) -> Result<Packages, PackagesFault> {
-    let mut by_package: BTreeMap<String, Vec<(Place, plan::Release)>> = BTreeMap::new();
+/// Releases with one package, by the package's name in the folder.
+type ByPackage = BTreeMap<String, Vec<(Place, plan::Release)>>;
+
+/// The releases whose packages are needed, and those that are at the target already. Without a package hash of the source, only the package tells whether
+/// it is still the same.
+fn needed(plan: &Plan, room: &Room) -> (ByPackage, HashSet<Place>) {
+    let (mut by_package, mut here) = (ByPackage::new(), HashSet::new());
     for app in &plan.apps {
         for deployment in &app.deployments {
             for release in &deployment.releases {
                 let place = place(&app.source_name, &deployment.source_name, release.label);
-                by_package.entry(Staging::name(release)).or_default().push((place, release.clone()));
+                if release.package_hash.is_some() && room.here.contains_key(&place) {
+                    here.insert(place);
+                } else {
+                    by_package.entry(Staging::name(release)).or_default().push((place, release.clone()));
+                }
             }
         }
     }
-    let total = by_package.len();
-    told(&format!("Downloading and checking {total} packages."));
+    (by_package, here)
+}
+
+/// The bytes of these packages as far as the source tells them, each counted once for each app.
+fn told_bytes(by_package: &ByPackage) -> u64 {
+    let of = |releases: &Vec<(Place, plan::Release)>| {
+        let apps: HashSet<&str> = releases.iter().map(|(place, _)| place.app.as_str()).collect();
+        let size = releases.iter().filter_map(|(_, release)| release.size).max().unwrap_or_default();
+        size.saturating_mul(apps.len() as u64)
+    };
+    by_package.values().map(of).fold(0, u64::saturating_add)
+}
+
+/// Downloads and checks the packages of all releases that are not at the target yet. Those that cannot be imported become problems of the plan. Releases
+/// of one package share it. Ends early once there is no room for them.
+pub async fn fetch(
+    source: &Source,
+    staging: &Staging,
+    plan: &mut Plan,
+    room: &Room,
+    told: &mut dyn FnMut(&str),
+) -> Result<Packages, PackagesFault> {
+    let (by_package, here) = needed(plan, room);
+    let mut packages = Packages { here, ..Packages::default() };
+    let (total, expected, most) = (by_package.len(), told_bytes(&by_package), room.bytes.unwrap_or(u64::MAX));
+    if expected > most {
+        return Ok(Packages { bytes: expected, is_cut: true, ..packages });
+    }
+    staging.check_space(expected)?;
+    if total > 0 {
+        told(&format!("Downloading and checking {total} packages."));
+    }
     let fetched = by_package.into_values().map(|releases| async move {
         let staged = match releases.first() {
             Some((place, release)) => one(source, staging, place, release).await,
@@ -85,7 +142,7 @@ pub async fn fetch(source: &Source, staging: &Staging, plan: &mut Plan, told: &m
         (Rc::new(releases), staged)
     });
     let mut fetched = stream::iter(fetched).buffer_unordered(AT_ONCE);
-    let (mut packages, mut done, mut faults) = (Packages::default(), 0, 0);
+    let (mut done, mut faults) = (0, 0);
     while let Some((releases, staged)) = fetched.next().await {
         done += 1;
         if done % SAY_EVERY == 0 {
@@ -94,7 +151,13 @@ pub async fn fetch(source: &Source, staging: &Staging, plan: &mut Plan, told: &m
         let problem: fn(Place, String) -> Problem;
         let text = match staged {
             Ok(staged) => {
-                packages.staged.extend(releases.iter().map(|(place, _)| (place.clone(), staged.clone())));
+                packages.add(&releases, &staged);
+                if packages.bytes > most {
+                    packages.is_cut = true;
+                    break;
+                }
+                // The sizes that the source tells may be wrong.
+                staging.check_space(0)?;
                 continue;
             }
             Err(StagingFault::Source(fault @ Fault::Disk(_))) => return Err(fault.into()),

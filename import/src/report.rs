@@ -12,8 +12,10 @@ use crate::plan::{Plan, Remark, printable};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Joined {
-    /// Has an account here, and got access.
+    /// Has an account here, and access.
     Added,
+    /// Has no access: the app was imported before, and only its first import adds collaborators.
+    NotAdded,
     /// Has no account here: gets access when somebody confirms the address.
     Awaited,
     /// Cannot have an account: the address is none that mail can be sent to.
@@ -21,7 +23,7 @@ pub enum Joined {
 }
 
 /// What became of a history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "result", rename_all = "camelCase")]
 pub enum Outcome {
     /// It is the source's now.
@@ -30,6 +32,13 @@ pub enum Outcome {
         added: usize,
         /// Releases that were changed at the source.
         updated: usize,
+        /// Releases that were changed here, and keep that although the source now says something else.
+        kept: Vec<Label>,
+    },
+    /// Releases have another package at the source than here: nothing was changed.
+    OtherPackages {
+        /// Their labels.
+        labels: Vec<Label>,
     },
     /// Somebody has released here, or cleared the history: nothing was changed.
     #[serde(rename = "hasOwnReleases")]
@@ -45,8 +54,14 @@ pub struct Report {
     apps: usize,
     deployments: usize,
     releases: usize,
+    /// New packages, and their size in bytes.
     packages: usize,
     bytes: u64,
+    /// Whether all of them were downloaded and checked.
+    has_all_packages: bool,
+    /// Where downloaded packages are kept until they are imported.
+    #[serde(skip)]
+    pub(crate) folder: Option<String>,
     /// What breaks a rule here: nothing was written if there is any.
     pub problems: Vec<Remark>,
     /// Whether the import is possible without some of the releases.
@@ -103,6 +118,8 @@ impl Report {
             releases: deployments().map(|deployment| deployment.releases.len()).sum(),
             packages: packages.count(),
             bytes: packages.bytes(),
+            has_all_packages: !packages.is_cut(),
+            folder: None,
             problems: Vec::new(),
             can_leave_out: false,
             left_out: Vec::new(),
@@ -123,8 +140,11 @@ impl Report {
         let Self { source, apps, deployments, releases, packages, bytes, .. } = self;
         writeln!(
             formatter,
-            "Found at {source}: apps {apps}, deployments {deployments}, releases {releases}, packages {packages} ({bytes} bytes)."
+            "Found at {source}: apps {apps}, deployments {deployments}, releases {releases}, new packages {packages} ({bytes} bytes)."
         )?;
+        if !self.has_all_packages {
+            writeln!(formatter, "There is no room for all packages, so not all of them were downloaded and checked.")?;
+        }
         list(formatter, "Carried over in another form:", &self.notes)?;
         list(formatter, "Left out, because an upload here would be refused:", &self.left_out)
     }
@@ -138,6 +158,13 @@ impl Report {
     pub fn is_possible(&self) -> bool {
         self.problems.is_empty()
     }
+
+    /// What was not imported although nothing stood against it; `None` if everything was.
+    pub fn objection(&self) -> Option<&'static str> {
+        let mut deployments = self.imported.iter().flatten().flat_map(|app| &app.deployments);
+        let differs = deployments.any(|deployment| matches!(deployment.outcome, Outcome::OtherPackages { .. }));
+        differs.then_some("some histories were not changed: their releases have other packages at the other server; they are named above")
+    }
 }
 
 impl Display for Report {
@@ -146,6 +173,9 @@ impl Display for Report {
         list(formatter, "What stands against the import:", &self.problems)?;
         if !self.is_possible() {
             writeln!(formatter, "\nNothing was imported.")?;
+            if let Some(folder) = &self.folder {
+                writeln!(formatter, "Downloaded packages are kept for the next run in {folder}")?;
+            }
             if self.can_leave_out {
                 writeln!(formatter, "--leave-out-refused imports the rest without the releases named above.")?;
             }
@@ -167,7 +197,7 @@ fn list(formatter: &mut impl fmt::Write, title: &str, remarks: &[Remark]) -> fmt
         return Ok(());
     }
     writeln!(formatter, "\n{title}")?;
-    remarks.iter().try_for_each(|remark| writeln!(formatter, "  {}: {}", remark.place, remark.text))
+    remarks.iter().try_for_each(|remark| writeln!(formatter, "  {}: {}", remark.place, printable(&remark.text)))
 }
 
 fn by_email<S: Serializer>(collaborators: &[(String, Joined)], serializer: S) -> Result<S::Ok, S::Error> {
@@ -183,13 +213,24 @@ fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &Impor
         _ => write!(formatter, "no releases")?,
     }
     match outcome {
-        Outcome::Imported { added: 0, updated: 0 } => writeln!(formatter, "; nothing new")?,
-        Outcome::Imported { added, updated: 0 } => writeln!(formatter, "; new: {added}")?,
-        Outcome::Imported { added, updated } => writeln!(formatter, "; new: {added}, changed: {updated}")?,
+        Outcome::Imported { added: 0, updated: 0, .. } => writeln!(formatter, "; nothing new")?,
+        Outcome::Imported { added, updated: 0, .. } => writeln!(formatter, "; new: {added}")?,
+        Outcome::Imported { added, updated, .. } => writeln!(formatter, "; new: {added}, changed: {updated}")?,
         Outcome::HasOwn => writeln!(formatter, "; not changed, because there are releases here that are not from the other server")?,
+        Outcome::OtherPackages { labels } => writeln!(
+            formatter,
+            "; NOT changed, because {} has another package at the other server than here. If the history there was cleared, delete the deployment \
+             here, keep its key, and import again",
+            joined(labels)
+        )?,
+    }
+    if let Outcome::Imported { kept, .. } = outcome
+        && !kept.is_empty()
+    {
+        writeln!(formatter, "    Changed here since the last import, and not taken over from the other server: {}.", joined(kept))?;
     }
     if !marked.is_empty() {
-        let labels = marked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let labels = joined(marked);
         writeln!(
             formatter,
             "    The package hash of {labels} covers the archive's directory entries, as the old server computed it. It is kept: devices that run the \
@@ -197,6 +238,10 @@ fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &Impor
         )?;
     }
     Ok(())
+}
+
+fn joined(labels: &[Label]) -> String {
+    labels.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What was not carried over.
@@ -211,6 +256,10 @@ fn write_rest(formatter: &mut Formatter<'_>, imported: &[Imported]) -> fmt::Resu
         printable(&emails.join(", "))
     };
     let (awaited, without) = (with(Joined::Awaited), with(Joined::NoAddress));
+    let (added, not_added) = (with(Joined::Added), with(Joined::NotAdded));
+    if !added.is_empty() {
+        writeln!(formatter, "\nCollaborators with access: {added}.")?;
+    }
     writeln!(formatter, "\nNot carried over:")?;
     writeln!(formatter, "  Passwords, access keys and sessions: everybody needs an account and keys here.")?;
     writeln!(formatter, "  Counts are kept as a starting level, and shown apart from what is counted here.")?;
@@ -218,6 +267,12 @@ fn write_rest(formatter: &mut Formatter<'_>, imported: &[Imported]) -> fmt::Resu
         writeln!(
             formatter,
             "  Collaborators without an account here: {awaited}. Anyone who confirms such an address within 90 days gets access."
+        )?;
+    }
+    if !not_added.is_empty() {
+        writeln!(
+            formatter,
+            "  Collaborators who have no access, because only the first import of an app adds them: {not_added}. Add them by hand if they should."
         )?;
     }
     if !without.is_empty() {

@@ -1,15 +1,17 @@
 //! An import from beginning to end, for an operator, who writes to the database, or for an account, which calls the API.
 //!
-//! In this order, so that nothing is written before everything is known: [`Run::prepare`] reads the other server, downloads and checks all packages into a
-//! folder, and compares the plan with the rules and with what the target has already. [`Ready::write`] then writes, app by app. Killed at any point and
-//! started again, it continues: the folder has the packages, and the target finds what an earlier run has written.
+//! In this order, so that nothing is written before everything is known: [`Run::prepare`] reads the other server, asks what the target has already,
+//! downloads and checks the other packages into a folder, and compares the plan with the rules. [`Ready::write`] then writes, app by app. Killed at any
+//! point and started again, it continues: the folder has the packages, and the target finds what an earlier run has written.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use shared::archive::ArchiveLimits;
+use shared::hash::PackageHash;
 
 use crate::packages::{self, Packages, PackagesFault};
-use crate::plan::{self, Limits, Plan, Problem};
+use crate::plan::{self, Limits, Place, Plan, Problem};
 use crate::report::{Imported, ImportedDeployment, Joined, Outcome, Report};
 use crate::source::{Fault, Source};
 use crate::staging::{Staged, Staging};
@@ -21,19 +23,32 @@ pub trait Target {
     /// An app there.
     type App;
 
-    /// The problems of a plan, because of what is there already. `bytes` is the sum of the packages' sizes, each counted once.
+    /// What of a plan is there already, and how many bytes of packages fit.
+    fn room(&mut self, source: &str, plan: &Plan) -> impl Future<Output = Result<Room, Self::Error>>;
+
+    /// The problems of a plan, because of what is there already. `bytes` is the sum of the new packages' sizes, each
+    /// counted once.
     fn problems(&mut self, source: &str, plan: &Plan, bytes: u64) -> impl Future<Output = Result<Vec<Problem>, Self::Error>>;
 
     /// Creates an app with its deployments and collaborators, or what an earlier run has not created of it.
     fn app(&mut self, source: &str, planned: &plan::App) -> impl Future<Output = Result<Created<Self::App>, Self::Error>>;
 
-    /// Imports the releases of a deployment, oldest first, each with its checked package, and its counts.
+    /// Imports the releases of a deployment, oldest first, and its counts. A release that is not there yet has its checked package.
     fn history(
         &mut self,
         app: &Self::App,
         deployment: &plan::Deployment,
-        history: &[(plan::Release, Staged)],
+        history: &[(plan::Release, Option<Staged>)],
     ) -> impl Future<Output = Result<Outcome, Self::Error>>;
+}
+
+/// What a target has already, and what it has room for.
+#[derive(Debug, Default)]
+pub struct Room {
+    /// The package hashes of the releases that an earlier import has written.
+    pub here: HashMap<Place, PackageHash>,
+    /// The bytes of packages that fit into the quota; `None` without one.
+    pub bytes: Option<u64>,
 }
 
 /// An app that was created, with what became of its collaborators.
@@ -99,7 +114,8 @@ impl Run<'_> {
         let apps = source.read(self.apps, |app| told(&format!("Reading {app}."))).await?;
         let mut plan = plan::plan(apps, self.limits);
         let staging = Staging::open(self.folder, self.archive, self.largest_package).await?;
-        let packages = packages::fetch(&source, &staging, &mut plan, told).await?;
+        let room = target.room(source.address(), &plan).await.map_err(RunError::Target)?;
+        let packages = packages::fetch(&source, &staging, &mut plan, &room, told).await?;
         let mut report = Report::new(source.address(), self.account, &plan, &packages);
         plan.problems.extend(target.problems(source.address(), &plan, packages.bytes()).await.map_err(RunError::Target)?);
         plan.problems.sort_by(|one, other| one.remark.place.cmp(&other.remark.place));
@@ -107,6 +123,7 @@ impl Run<'_> {
             report.left_out = plan.leave_out_refused();
         }
         report.problems = plan.problems.iter().map(|problem| problem.remark.clone()).collect();
+        report.folder = (packages.count() > 0).then(|| staging.folder().display().to_string());
         report.can_leave_out = plan.problems.iter().any(|problem| problem.can_be_left_out);
         Ok(Ready { report, source, plan, packages, staging })
     }
@@ -136,7 +153,11 @@ impl Ready {
                     releases: deployment.releases.len(),
                     first: deployment.releases.first().map(|release| release.label),
                     last: deployment.releases.last().map(|release| release.label),
-                    marked: history.iter().filter(|(_, staged)| staged.counts_directories).map(|(release, _)| release.label).collect(),
+                    marked: history
+                        .iter()
+                        .filter(|(_, staged)| staged.as_ref().is_some_and(|staged| staged.counts_directories))
+                        .map(|(release, _)| release.label)
+                        .collect(),
                     outcome,
                 });
             }

@@ -13,6 +13,8 @@ use crate::source::{Fault, Source, retry};
 
 /// How often a package is downloaded before it counts as broken.
 const DOWNLOADS: usize = 3;
+/// The bytes of the disk that an import leaves free.
+const KEPT_FREE: u64 = 256 << 20;
 
 /// A folder with packages.
 #[derive(Clone, Debug)]
@@ -61,11 +63,29 @@ impl Staging {
         Ok(Self { folder, limits, largest })
     }
 
-    /// The name of a package's file: by where it is and what is in it. Addresses of the same package have other signatures each time.
+    /// The name of a package's file: by where it is and what is in it. If the source tells what is in it, the query does not count: addresses of the same
+    /// package have other signatures each time. Without that, another query may be another package.
     pub fn name(release: &Release) -> String {
-        let address = release.blob_url.split(['?', '#']).next().unwrap_or_default();
-        let hash = release.package_hash.as_ref().map(ToString::to_string).unwrap_or_default();
-        Sha256Hex::of(format!("{hash} {address}").as_bytes()).to_string()
+        let name = match &release.package_hash {
+            Some(hash) => format!("{hash} {}", release.blob_url.split(['?', '#']).next().unwrap_or_default()),
+            None => format!(" {}", release.blob_url),
+        };
+        Sha256Hex::of(name.as_bytes()).to_string()
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Checks that this many bytes more fit on the disk, twice: here and in the storage, which is often on the same one. Some space stays free, because a
+    /// full disk stops the server, too. Errors: if they do not.
+    pub fn check_space(&self, bytes: u64) -> Result<(), Fault> {
+        let wanted = bytes.saturating_mul(2).saturating_add(KEPT_FREE);
+        match free_space(&self.folder) {
+            Some(free) if free < wanted => Err(Fault::NoSpace { wanted, free }),
+            _ => Ok(()),
+        }
     }
 
     /// The package of a release, from the folder or from the source. `newer` asks the source for the package's address again: signatures expire.
@@ -164,6 +184,19 @@ impl Staged {
     pub async fn contents(&self, limits: &ArchiveLimits) -> Result<Contents, StagingFault> {
         inspect(&self.path, limits).await.map(|(_, _, contents)| contents)
     }
+}
+
+/// The bytes that are free on a folder's disk, if the system tells it.
+#[cfg(unix)]
+fn free_space(folder: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// The bytes that are free on a folder's disk, if the system tells it.
+#[cfg(not(unix))]
+fn free_space(_folder: &Path) -> Option<u64> {
+    None
 }
 
 async fn inspect(path: &Path, limits: &ArchiveLimits) -> Result<(u64, Sha256Hex, Contents), StagingFault> {

@@ -86,6 +86,11 @@ impl OldServer {
         self.change(|contents| contents.troubles.entry(path.to_owned()).or_default().extend(troubles));
     }
 
+    /// How often a package was asked for so far.
+    pub fn downloads(&self) -> usize {
+        self.asked().iter().filter(|(_, path)| path.starts_with("/blobs/")).count()
+    }
+
     /// The requests so far: method and path.
     pub fn asked(&self) -> Vec<(Method, String)> {
         self.change(|contents| contents.asked.clone())
@@ -102,7 +107,9 @@ async fn answer(State(contents): State<Arc<Mutex<Contents>>>, method: Method, ur
     let (bytes, trouble) = {
         let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
         contents.asked.push((method, path.clone()));
-        (contents.answers.get(&path).cloned(), contents.troubles.get_mut(&path).and_then(VecDeque::pop_front))
+        // With its query, if that is another answer.
+        let answer = contents.answers.get(&uri.to_string()).or_else(|| contents.answers.get(&path)).cloned();
+        (answer, contents.troubles.get_mut(&path).and_then(VecDeque::pop_front))
     };
     let text = |status: StatusCode, text: &'static str| {
         Response::builder().status(status).header(header::CONTENT_TYPE, "text/plain; charset=utf-8").body(Body::from(text)).unwrap()

@@ -98,6 +98,7 @@ impl Server {
             Ok(answer) => answer,
             Err(Fault::Refused { status, .. }) => Answer::Status(status),
             Err(Fault::Unreachable(text)) => Answer::Nothing(text),
+            Err(Fault::TooMuch(most)) => Answer::Nothing(format!("the answer has more than {most} bytes")),
             Err(fault) => Answer::Nothing(fault.to_string()),
         }
     }

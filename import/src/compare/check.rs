@@ -1,5 +1,7 @@
 //! An update check that both servers are asked.
 
+use std::borrow::Cow;
+
 use shared::select::CheckRequest;
 use shared::wire::check;
 
@@ -9,6 +11,9 @@ pub(super) const NEW: &str = "/v0.1/public/codepush/update_check";
 pub(super) const OLD: &str = "/updateCheck";
 /// App Center's path for SDKs of the older family.
 const LEGACY: &str = "/v0.1/legacy/updateCheck";
+
+/// The characters of a key or an ID that a report shows.
+const SHOWN: usize = 8;
 
 /// A check of one of the compared deployments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +30,18 @@ impl Check {
     /// Path and query.
     pub(super) fn target(&self) -> String {
         format!("{}?{}", self.path, self.query)
+    }
+
+    /// Path and query, fit for a report that others may read: of the key and of the device's ID only the beginning.
+    pub(super) fn shown(&self) -> String {
+        let shorten = |(name, value): (Cow<'_, str>, Cow<'_, str>)| {
+            let is_long = value.chars().count() > SHOWN;
+            let is_hidden = ["deployment_key", "deploymentKey", "client_unique_id", "clientUniqueId"].contains(&&*name) && is_long;
+            let value = if is_hidden { value.chars().take(SHOWN).chain(['…']).collect() } else { value.into_owned() };
+            format!("{name}={value}")
+        };
+        let query: Vec<_> = form_urlencoded::parse(self.query.as_bytes()).map(shorten).collect();
+        format!("{}?{}", self.path, query.join("&"))
     }
 
     /// Whether a parameter is there, empty or not, under one of its names.

@@ -1,9 +1,12 @@
 //! Update checks from an access log of the old server.
 
 use std::collections::HashSet;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 use super::check::{Check, family};
+
+/// The bytes of a line that are read: no check is longer.
+const LONGEST_LINE: u64 = 64 << 10;
 
 /// The checks of a log, each once, and what else its lines were.
 #[derive(Debug, Default)]
@@ -26,8 +29,12 @@ pub fn read(mut log: impl BufRead, keys: &[&str], most: usize) -> io::Result<Log
     let (mut logged, mut seen, mut line) = (Logged::default(), HashSet::new(), Vec::new());
     loop {
         line.clear();
-        if log.read_until(b'\n', &mut line)? == 0 {
+        if log.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
             return Ok(logged);
+        }
+        if !line.ends_with(b"\n") {
+            // Too long for a check, or the end of the log.
+            skip_line(&mut log)?;
         }
         let text = String::from_utf8_lossy(&line);
         let text = text.trim();
@@ -50,6 +57,21 @@ pub fn read(mut log: impl BufRead, keys: &[&str], most: usize) -> io::Result<Log
         let check = Check { deployment, path, query: query.to_owned() };
         if logged.checks.len() < most && seen.insert(check.clone()) {
             logged.checks.push(check);
+        }
+    }
+}
+
+/// Skips the rest of a line.
+fn skip_line(log: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let part = log.fill_buf()?;
+        let (used, is_end) = match part.iter().position(|byte| *byte == b'\n') {
+            Some(end) => (end + 1, true),
+            None => (part.len(), part.is_empty()),
+        };
+        log.consume(used);
+        if is_end {
+            return Ok(());
         }
     }
 }
@@ -103,5 +125,9 @@ garbage "
         );
         assert_eq!((logged.lines, logged.of_deployments, logged.of_others, logged.others), (10, 5, 1, 4));
         assert_eq!(read(log.as_bytes(), &["one", "two"], 2).unwrap().checks.len(), 2);
+        // Lines that never end are not kept.
+        let endless = format!("{}\n/updateCheck?deploymentKey=one&appVersion=1.0\n{}", "x".repeat(200_000), "y".repeat(200_000));
+        let logged = read(endless.as_bytes(), &["one"], 10).unwrap();
+        assert_eq!((logged.lines, logged.checks.len()), (3, 1));
     }
 }

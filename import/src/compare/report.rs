@@ -53,7 +53,7 @@ impl Report {
         let (count, examples) = self.groups.entry((class, deployment.to_owned(), causes)).or_default();
         *count += 1;
         if examples.len() < EXAMPLES {
-            examples.push(check.target());
+            examples.push(check.shown());
         }
     }
 
@@ -102,7 +102,7 @@ impl Report {
 impl Display for Report {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         let Self { old, new, deployments, asked, equal, explained, unexplained, failed, .. } = self;
-        writeln!(formatter, "Compared {old} (old) with {new} (new). Deployments: {deployments}.")?;
+        writeln!(formatter, "Compared {old} (old) with {new} (new), apart from the addresses of packages. Deployments: {deployments}.")?;
         writeln!(
             formatter,
             "Checks: {asked}. Equal: {equal}. Different but explained: {explained}. Unexplained: {unexplained}. Failed: {failed}."

@@ -42,6 +42,9 @@ pub enum CompareError<E> {
     /// An address is invalid, or the old server's histories cannot be read.
     #[error(transparent)]
     Source(#[from] Fault),
+    /// Both addresses are the same.
+    #[error("{0} is the address of both servers: nothing would be compared")]
+    SameServer(String),
     /// The deployments here cannot be read.
     #[error("{0}")]
     Here(E),
@@ -53,8 +56,11 @@ pub enum CompareError<E> {
 impl Run {
     /// Compares. Calls `told` with a line of progress now and then.
     pub async fn compare<H: Histories>(self, here: &mut H, told: &mut dyn FnMut(&str)) -> Result<Report, CompareError<H::Error>> {
-        let deployments = here.read().await.map_err(CompareError::Here)?;
         let (old, new) = (Server::new(&self.from, self.rate)?, Server::new(&self.to, self.rate)?);
+        if old.address() == new.address() {
+            return Err(CompareError::SameServer(old.address().to_owned()));
+        }
+        let deployments = here.read().await.map_err(CompareError::Here)?;
         let there = self.histories(&deployments, told).await?;
         let checks = self.choose(&deployments, told).map_err(|(path, error)| CompareError::Log(path, error))?;
         let length = self.rate.length(checks.len());

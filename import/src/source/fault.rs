@@ -35,7 +35,7 @@ pub enum Fault {
         /// What was asked for.
         path: String,
         /// What is wrong.
-        what: &'static str,
+        what: String,
     },
     /// The key sees no app of this name, or several. With the names that it sees.
     #[error("there is not exactly one app named {0}. The key sees: {1}")]
@@ -46,9 +46,28 @@ pub enum Fault {
     /// A package is larger than what may be uploaded here.
     #[error("the package is larger than {0} bytes")]
     TooLarge(u64),
-    /// All answers together are too large.
+    /// An answer is too large, or all of them together are.
     #[error("the other server has sent more than {0} bytes of apps and histories. Import fewer apps at once, with --app")]
     TooMuch(usize),
+    /// A list has too many entries.
+    #[error("the other server has more than {most} {what}. Import fewer apps at once, with --app")]
+    TooMany {
+        /// What there is too much of.
+        what: String,
+        /// How many are read.
+        most: usize,
+    },
+    /// An answer goes on and on.
+    #[error("the other server needs more than {} minutes for one answer", .0.as_secs() / 60)]
+    TooSlow(Duration),
+    /// The disk has no room for the packages.
+    #[error("the packages need {wanted} bytes of disk space, and {free} are free. Free some, or import fewer apps at once, with --app")]
+    NoSpace {
+        /// How many bytes must be free.
+        wanted: u64,
+        /// How many are.
+        free: u64,
+    },
     /// The work folder cannot be used.
     #[error("the work folder cannot be used: {0}")]
     Disk(#[source] std::io::Error),

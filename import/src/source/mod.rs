@@ -3,9 +3,11 @@
 //! Start at [`Source::read`].
 
 mod fault;
+mod json;
 mod reach;
 mod read;
 pub(crate) mod retry;
+mod sent;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,7 +15,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use reqwest::redirect::Policy;
 use reqwest::{ClientBuilder, StatusCode, Url, header};
-use serde_json::{Map, Value};
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use shared::hash::Sha256Hex;
 use tokio::io::AsyncWriteExt;
@@ -29,10 +31,14 @@ const AGENT: &str = concat!("updraft-import/", env!("CARGO_PKG_VERSION"));
 const CONNECTING: Duration = Duration::from_secs(10);
 /// How long a server may send nothing.
 const SILENCE: Duration = Duration::from_mins(1);
-/// The largest JSON body, in bytes. A history of 10,000 releases with the longest descriptions has less.
-const LARGEST_JSON: usize = 256 << 20;
+/// How long one answer of the API may take in all.
+const LONGEST_ANSWER: Duration = Duration::from_mins(10);
+/// How long one package may take.
+const LONGEST_PACKAGE: Duration = Duration::from_mins(30);
+/// The largest JSON body, in bytes: far more than the largest history that can be imported has.
+const LARGEST_JSON: usize = 64 << 20;
 /// The most bytes of JSON in all: they are in memory together.
-const MOST_JSON: usize = 1 << 30;
+const MOST_JSON: usize = 512 << 20;
 
 /// A server, and a key for it.
 pub struct Source {
@@ -73,42 +79,57 @@ impl Source {
     }
 
     /// GET of a path of the management API, given as segments, which are encoded. Repeats it while the server is busy. Returns the JSON object.
-    async fn get(&self, segments: &[&str]) -> Result<Map<String, Value>, Fault> {
+    async fn get<T: DeserializeOwned>(&self, segments: &[&str]) -> Result<T, Fault> {
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(segments);
         }
-        let path = url.path().to_owned();
         retry::repeat(async || {
-            let request = self
-                .api
-                .get(url.clone())
-                .bearer_auth(&self.key)
-                .header(header::ACCEPT, "application/vnd.code-push.v2+json")
-                .header("X-CodePush-CLI-Version", "2.1.9");
-            let answer = request.send().await.map_err(|error| Fault::Unreachable(cause(error)))?;
-            let status = answer.status();
-            let wait = retry::wanted_wait(answer.headers());
-            let body = collect(answer, LARGEST_JSON).await?;
-            if self.read.fetch_add(body.len(), Ordering::Relaxed).saturating_add(body.len()) > MOST_JSON {
-                return Err(Fault::TooMuch(MOST_JSON));
-            }
-            match status {
-                StatusCode::OK => match serde_json::from_slice(&body) {
-                    Ok(Value::Object(object)) => Ok(object),
-                    _ => Err(Fault::Shape { path: path.clone(), what: "the answer is not a JSON object" }),
-                },
-                StatusCode::UNAUTHORIZED => Err(Fault::Key),
-                status => Err(Fault::Refused { path: path.clone(), status: status.as_u16(), text: said(&body), wait }),
-            }
+            let answer = tokio::time::timeout(LONGEST_ANSWER, self.get_once(&url)).await;
+            answer.unwrap_or(Err(Fault::TooSlow(LONGEST_ANSWER)))
         })
         .await
+    }
+
+    async fn get_once<T: DeserializeOwned>(&self, url: &Url) -> Result<T, Fault> {
+        let request = self
+            .api
+            .get(url.clone())
+            .bearer_auth(&self.key)
+            .header(header::ACCEPT, "application/vnd.code-push.v2+json")
+            .header("X-CodePush-CLI-Version", "2.1.9");
+        let answer = request.send().await.map_err(|error| Fault::Unreachable(cause(error)))?;
+        let (status, wait, path) = (answer.status(), retry::wanted_wait(answer.headers()), url.path().to_owned());
+        // What is left of the bound for all answers, so that one that is too large is not read again and again.
+        let left = MOST_JSON.saturating_sub(self.read.load(Ordering::Relaxed)).min(LARGEST_JSON);
+        let body = collect(answer, left).await.map_err(|fault| match fault {
+            Fault::TooMuch(_) => {
+                self.read.fetch_add(left, Ordering::Relaxed);
+                Fault::TooMuch(if left < LARGEST_JSON { MOST_JSON } else { LARGEST_JSON })
+            }
+            other => other,
+        })?;
+        self.read.fetch_add(body.len(), Ordering::Relaxed);
+        match status {
+            StatusCode::OK => serde_json::from_slice(&body).map_err(|error| Fault::Shape {
+                path,
+                // The error's own text repeats what was sent.
+                what: format!("the answer has another form than expected, at line {}, column {}", error.line(), error.column()),
+            }),
+            StatusCode::UNAUTHORIZED => Err(Fault::Key),
+            status => Err(Fault::Refused { path, status: status.as_u16(), text: said(&body), wait }),
+        }
     }
 
     /// Downloads a package to a file. Returns its size in bytes and its hash. A package that arrived in part is an error.
     ///
     /// The key is not sent: the address is the storage's.
     pub async fn download(&self, address: &str, file: &mut tokio::fs::File, limit: u64) -> Result<(u64, Sha256Hex), Fault> {
+        let package = tokio::time::timeout(LONGEST_PACKAGE, self.download_once(address, file, limit)).await;
+        package.unwrap_or(Err(Fault::TooSlow(LONGEST_PACKAGE)))
+    }
+
+    async fn download_once(&self, address: &str, file: &mut tokio::fs::File, limit: u64) -> Result<(u64, Sha256Hex), Fault> {
         // The error names no address: it may have a signature in it.
         let url = Url::parse(address).map_err(|_| Fault::Package("its address is not a URL".to_owned()))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -187,7 +208,7 @@ pub(crate) async fn collect(answer: reqwest::Response, limit: usize) -> Result<V
     while let Some(chunk) = chunks.next().await {
         body.extend_from_slice(&chunk.map_err(|error| Fault::Unreachable(cause(error)))?);
         if body.len() > limit {
-            return Err(Fault::Unreachable(format!("it sent more than {limit} bytes")));
+            return Err(Fault::TooMuch(limit));
         }
     }
     Ok(body)

@@ -32,9 +32,9 @@ impl Reach {
         Self { allows_inside: !found.is_empty() && found.iter().all(|address| is_inside(address.ip())) }
     }
 
-    /// Whether no package may come from there. Links of a single machine are how clouds serve credentials: no package is there.
+    /// Whether no package may come from there. Clouds serve credentials on the link of a machine and at addresses of their own: no package is there.
     fn refuses(self, address: IpAddr) -> bool {
-        is_link_local(address) || (!self.allows_inside && is_inside(address))
+        is_link_local(address) || is_metadata(address) || (!self.allows_inside && is_inside(address))
     }
 
     /// Refuses an address that leads inside. One that cannot be found is left to the download.
@@ -145,6 +145,15 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
+/// Whether a cloud serves credentials or its machines' settings there, though the address is not link-local: Alibaba Cloud, Azure and Oracle Cloud, and
+/// Amazon's for IPv6.
+fn is_metadata(address: IpAddr) -> bool {
+    match plain(address) {
+        IpAddr::V4(address) => matches!(address.octets(), [100, 100, 100, 200] | [168, 63, 129, 16] | [192, 0, 0, 192]),
+        IpAddr::V6(address) => matches!(address.segments(), [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254]),
+    }
+}
+
 /// The IPv4 address in an IPv6 address, if there is one: mapped (RFC 4291), translated (NAT64, RFC 6052) or tunneled (6to4, RFC 3056).
 fn plain(address: IpAddr) -> IpAddr {
     let IpAddr::V6(whole) = address.to_canonical() else { return address.to_canonical() };
@@ -203,7 +212,15 @@ mod tests {
         let inside = Reach::of(&"http://127.0.0.1:1".parse().unwrap()).await;
         assert!(inside.check(&"http://10.0.0.1/a".parse().unwrap()).await.is_ok());
         // Not even then.
-        for url in ["http://169.254.169.254/latest", "http://[fe80::1]/a", "http://[64:ff9b::a9fe:a9fe]/a"] {
+        for url in [
+            "http://169.254.169.254/latest",
+            "http://[fe80::1]/a",
+            "http://[64:ff9b::a9fe:a9fe]/a",
+            "http://[fd00:ec2::254]/latest",
+            "http://100.100.100.200/latest",
+            "http://168.63.129.16/machine",
+            "http://192.0.0.192/opc",
+        ] {
             assert!(inside.check(&url.parse().unwrap()).await.is_err(), "{url}");
         }
         assert!(!Reach::of(&"http://8.8.8.8".parse().unwrap()).await.allows_inside);

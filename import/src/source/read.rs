@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
+use super::json::{Bounded, MOST_ENTRIES};
+use super::sent::{SentApp, SentApps, SentCollaborator, SentDeployment, SentDeployments, SentEntry, SentHistory, SentMetrics};
 use super::{Fault, Source};
 use crate::plan::printable;
 
@@ -56,7 +57,7 @@ pub struct Entry {
     pub is_disabled: bool,
     /// Whether the update is mandatory.
     pub is_mandatory: bool,
-    /// The share of devices, as sent: a number, a text or nothing.
+    /// The share of devices, in percent.
     pub rollout: Option<u64>,
     /// The hash of its contents.
     pub package_hash: Option<String>,
@@ -72,6 +73,8 @@ pub struct Entry {
     pub size: Option<u64>,
     /// When, as Unix time in milliseconds.
     pub upload_time: Option<i64>,
+    /// What about it cannot be understood. Guessing could give a release to devices that must not have it.
+    pub unclear: Option<&'static str>,
 }
 
 /// The counts of a label or of a binary version.
@@ -87,56 +90,64 @@ pub struct Counts {
     pub failed: i64,
 }
 
+/// The most deployments of one import.
+const MOST_DEPLOYMENTS: usize = 1_000;
+
 impl Source {
     /// Reads everything of the apps that the key can see; with names, of those only. A name may leave out the owner in front. `told` is called with each
     /// app's name before it is read.
     pub async fn read(&self, only: &[String], mut told: impl FnMut(&str)) -> Result<Vec<App>, Fault> {
-        let mut listed: Vec<(String, Map<String, Value>)> = Vec::new();
-        for object in list(self.get(&["apps"]).await?, "apps", "/apps")? {
-            listed.extend(text(&object, "name").map(|name| (name, object)));
-        }
+        let mut listed = self.apps().await?;
         if !only.is_empty() {
-            let names: Vec<_> = listed.iter().map(|(name, _)| name.clone()).collect();
+            let names: Vec<_> = listed.iter().map(|app| app.name.clone()).collect();
             let wanted: Vec<_> = only.iter().map(|wanted| find(&names, wanted)).collect::<Result<_, _>>()?;
-            listed.retain(|(name, _)| wanted.contains(&name));
+            listed.retain(|app| wanted.contains(&&app.name));
         }
-        let mut apps = Vec::new();
-        for (name, object) in listed {
-            told(&name);
-            let collaborators = object.get("collaborators").and_then(Value::as_object).map(collaborators).unwrap_or_default();
-            let deployments = self.deployments(&name).await?;
-            apps.push(App { name, collaborators, deployments });
+        // All lists first: what is too much is known before thousands of histories are read.
+        let (mut apps, mut count) = (Vec::new(), 0);
+        for app in listed {
+            let deployments = self.deployments(&app.name).await?;
+            count += deployments.len();
+            if count > MOST_DEPLOYMENTS {
+                return Err(Fault::TooMany { what: "deployments".to_owned(), most: MOST_DEPLOYMENTS });
+            }
+            apps.push((app, deployments));
         }
-        Ok(apps)
+        let mut read = Vec::new();
+        for (app, listed) in apps {
+            told(&app.name);
+            let mut deployments = Vec::new();
+            for SentDeployment { name, key } in listed {
+                let releases = self.history(&app.name, &name).await?;
+                let counts = self.counts(&app.name, &name).await?;
+                deployments.push(Deployment { key: key.text().unwrap_or_default(), name, releases, counts });
+            }
+            read.push(App { name: app.name, collaborators: app.collaborators.map(collaborators).unwrap_or_default(), deployments });
+        }
+        Ok(read)
     }
 
-    async fn deployments(&self, app: &str) -> Result<Vec<Deployment>, Fault> {
-        let listed = list(self.get(&["apps", app, "deployments"]).await?, "deployments", "the list of deployments")?;
-        let mut deployments = Vec::new();
-        for object in listed {
-            let Some(name) = text(&object, "name") else { continue };
-            let releases = self.history(app, &name).await?;
-            let counts = self.counts(app, &name).await?;
-            deployments.push(Deployment { key: text(&object, "key").unwrap_or_default(), name, releases, counts });
-        }
-        Ok(deployments)
+    async fn apps(&self) -> Result<Vec<SentApp>, Fault> {
+        whole(self.get::<SentApps>(&["apps"]).await?.apps, "apps")
+    }
+
+    async fn deployments(&self, app: &str) -> Result<Vec<SentDeployment>, Fault> {
+        whole(self.get::<SentDeployments>(&["apps", app, "deployments"]).await?.deployments, "deployments of an app")
     }
 
     /// The releases of a deployment, oldest first. Read it again for addresses with new signatures.
     pub async fn history(&self, app: &str, deployment: &str) -> Result<Vec<Entry>, Fault> {
-        let listed = list(self.get(&["apps", app, "deployments", deployment, "history"]).await?, "history", "the history")?;
-        Ok(listed.iter().map(Entry::of).collect())
+        let sent = self.get::<SentHistory>(&["apps", app, "deployments", deployment, "history"]).await?;
+        Ok(whole(sent.history, "releases of a deployment")?.into_iter().map(SentEntry::read).collect())
     }
 
     /// The histories of the deployments with these keys, oldest release first, as far as the account sees them.
     pub async fn histories_of(&self, keys: &[&str]) -> Result<BTreeMap<String, Vec<Entry>>, Fault> {
         let mut found = BTreeMap::new();
-        for app in list(self.get(&["apps"]).await?, "apps", "/apps")?.iter().filter_map(|object| text(object, "name")) {
-            let listed = list(self.get(&["apps", &app, "deployments"]).await?, "deployments", "the list of deployments")?;
-            for object in listed {
-                let (Some(name), Some(key)) = (text(&object, "name"), text(&object, "key")) else { continue };
-                if keys.contains(&key.as_str()) {
-                    let history = self.history(&app, &name).await?;
+        for app in self.apps().await? {
+            for SentDeployment { name, key } in self.deployments(&app.name).await? {
+                if let Some(key) = key.text().filter(|key| keys.contains(&key.as_str())) {
+                    let history = self.history(&app.name, &name).await?;
                     found.insert(key, history);
                 }
             }
@@ -149,42 +160,17 @@ impl Source {
 
     /// The counts of a deployment. Servers without metrics have none.
     async fn counts(&self, app: &str, deployment: &str) -> Result<BTreeMap<String, Counts>, Fault> {
-        let answer = match self.get(&["apps", app, "deployments", deployment, "metrics"]).await {
+        let sent = match self.get::<SentMetrics>(&["apps", app, "deployments", deployment, "metrics"]).await {
             Err(Fault::Refused { status: 404 | 501, .. } | Fault::Shape { .. }) => return Ok(BTreeMap::new()),
-            answer => answer?,
+            sent => sent?,
         };
-        let Some(metrics) = answer.get("metrics").and_then(Value::as_object) else { return Ok(BTreeMap::new()) };
-        let of = |(place, counts): (&String, &Value)| counts.as_object().map(|counts| (place.clone(), Counts::of(counts)));
-        Ok(metrics.iter().filter_map(of).collect())
+        Ok(sent.metrics.entries.into_iter().map(|(place, counts)| (place, counts.read())).collect())
     }
 }
 
-impl Entry {
-    fn of(object: &Map<String, Value>) -> Self {
-        Self {
-            label: text(object, "label"),
-            app_version: text(object, "appVersion"),
-            blob_url: text(object, "blobUrl"),
-            description: text(object, "description"),
-            is_disabled: flag(object, "isDisabled"),
-            is_mandatory: flag(object, "isMandatory"),
-            rollout: number(object, "rollout").and_then(|number| u64::try_from(number).ok()),
-            package_hash: text(object, "packageHash"),
-            release_method: text(object, "releaseMethod"),
-            original_label: text(object, "originalLabel"),
-            original_deployment: text(object, "originalDeployment"),
-            released_by: text(object, "releasedBy"),
-            size: number(object, "size").and_then(|number| u64::try_from(number).ok()),
-            upload_time: number(object, "uploadTime"),
-        }
-    }
-}
-
-impl Counts {
-    fn of(object: &Map<String, Value>) -> Self {
-        let count = |name| number(object, name).unwrap_or_default();
-        Self { active: count("active"), downloaded: count("downloaded"), installed: count("installed"), failed: count("failed") }
-    }
+/// All entries of a list. Errors: if there are more than are read.
+fn whole<T>(sent: Bounded<Vec<T>>, what: &str) -> Result<Vec<T>, Fault> {
+    if sent.is_cut { Err(Fault::TooMany { what: what.to_owned(), most: MOST_ENTRIES }) } else { Ok(sent.entries) }
 }
 
 /// The app that a name means: the one of exactly this name, or the only one of this name with any owner in front.
@@ -199,38 +185,8 @@ fn find<'n>(names: &'n [String], wanted: &str) -> Result<&'n String, Fault> {
     }
 }
 
-fn collaborators(object: &Map<String, Value>) -> Vec<Collaborator> {
-    let is_owner = |value: &Value| value.get("permission").and_then(Value::as_str) == Some("Owner");
-    object.iter().map(|(email, value)| Collaborator { email: email.clone(), is_owner: is_owner(value) }).collect()
-}
-
-/// The objects in a member that is a list.
-fn list(mut answer: Map<String, Value>, member: &str, path: &str) -> Result<Vec<Map<String, Value>>, Fault> {
-    let Some(Value::Array(list)) = answer.remove(member) else {
-        return Err(Fault::Shape { path: path.to_owned(), what: "the answer has no such list" });
-    };
-    let object = |value| match value {
-        Value::Object(object) => Some(object),
-        _ => None,
-    };
-    Ok(list.into_iter().filter_map(object).collect())
-}
-
-fn text(object: &Map<String, Value>, name: &str) -> Option<String> {
-    object.get(name)?.as_str().map(str::to_owned)
-}
-
-fn flag(object: &Map<String, Value>, name: &str) -> bool {
-    object.get(name).and_then(Value::as_bool).unwrap_or(false)
-}
-
-/// A number, also as text or with a fraction of zero, as JavaScript servers send it.
-fn number(object: &Map<String, Value>, name: &str) -> Option<i64> {
-    let value = object.get(name)?;
-    match value {
-        #[expect(clippy::cast_possible_truncation, reason = "checked to be in range")]
-        Value::Number(number) => number.as_i64().or_else(|| number.as_f64().filter(|float| float.abs() < 9e15).map(|float| float as i64)),
-        Value::String(text) => text.trim().parse().ok(),
-        _ => None,
-    }
+fn collaborators(sent: Bounded<BTreeMap<String, SentCollaborator>>) -> Vec<Collaborator> {
+    let one =
+        |(email, sent): (String, SentCollaborator)| Collaborator { email, is_owner: sent.permission.text().as_deref() == Some("Owner") };
+    sent.entries.into_iter().map(one).collect()
 }

@@ -1,6 +1,6 @@
-//! The macro that defines request bodies: each member is a [`Field`](super::Field) with the schema of its value.
+//! The macro that defines request bodies: each member is a [`Field`](crate::api::Field) with the schema of its value.
 
-/// Defines a struct of [`Field`](super::Field)s. A member is `required` or `optional`. Schema attributes other than its type follow in brackets. The
+/// Defines a struct of [`Field`](crate::api::Field)s. A member is `required` or `optional`. Schema attributes other than its type follow in brackets. The
 /// example is that of the schema in the OpenAPI document.
 macro_rules! body {
     ($(#[$meta:meta])* $name:ident $(example $example:tt)? { $($members:tt)* }) => {
@@ -37,8 +37,8 @@ macro_rules! body {
         pub struct $name {
             $(
                 $(#[$member_meta])*
-                #[serde(default, skip_serializing_if = "super::Field::is_missing")]
-                pub $member: super::Field<$type>,
+                #[serde(default, skip_serializing_if = "crate::api::Field::is_missing")]
+                pub $member: crate::api::Field<$type>,
             )*
         }
     };

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::program::program;
 use crate::random::Random;
-use crate::wait::patience;
+use crate::wait::{patience, until};
 use crate::{Bundle, Client, Options, TestApp};
 
 /// The size of a run.
@@ -161,6 +161,41 @@ async fn fill(client: &Client, plan: Plan, random: &mut Random) {
     }
 }
 
+/// Gives some people access to each app, and lets devices report to each deployment that has releases.
+async fn live(source: &TestApp, client: &Client, places: &BTreeMap<String, Vec<Deployment>>) {
+    for name in ["bob", "eve"] {
+        source.sign_up(name).await;
+    }
+    for (number, (app, deployments)) in places.iter().enumerate() {
+        let name = if number % 2 == 0 { "bob" } else { "eve" };
+        client.post(&format!("/v1/apps/{app}/collaborators/{name}@example.com"), json!({})).await.assert(201);
+        for (deployment, key, releases) in deployments {
+            let Some(newest) = releases.last() else { continue };
+            let report = json!({
+                "deployment_key": key, "app_version": "1.0.0", "label": newest["label"], "status": "DeploymentSucceeded",
+                "client_unique_id": "a device",
+            });
+            source.anonymous().post("/v0.1/public/codepush/report_status/deploy", report).await.assert(200);
+            until("it is counted", async || (client.metrics(app, deployment).await != json!({})).then_some(())).await;
+        }
+    }
+}
+
+/// Who has access to each app, with their roles, and what the other server had counted for each deployment.
+async fn people_and_counts(client: &Client, places: &BTreeMap<String, Vec<Deployment>>) -> BTreeMap<String, Value> {
+    let mut found = BTreeMap::new();
+    for (app, deployments) in places {
+        let mut people = client.get(&format!("/v1/apps/{app}/collaborators")).await.assert(200)["collaborators"].take();
+        people.as_object_mut().unwrap().values_mut().for_each(|person| *person = person["permission"].take());
+        found.insert(app.clone(), people);
+        for (deployment, ..) in deployments {
+            let counted = client.get(&format!("/v1/apps/{app}/deployments/{deployment}/metrics/imported")).await.assert(200);
+            found.insert(format!("{app}/{deployment}"), counted["metrics"].clone());
+        }
+    }
+    found
+}
+
 /// The program, importing into this control plane.
 fn start(app: &TestApp, from: &str, key: &Path) -> Child {
     let mut command = Command::new(program());
@@ -213,11 +248,14 @@ pub async fn run(plan: Plan) -> Outcome {
     let mut random = Random::new(plan.seed);
     let (source, grace) = server("grace").await;
     fill(&grace, plan, &mut random).await;
+    let expected = everything(&grace).await;
+    live(&source, &grace, &expected).await;
     let key = source.folder().join("key");
     std::fs::write(&key, grace.token()).unwrap();
     let mut faults = Vec::new();
 
     let (never, of_never) = server("ada").await;
+    never.sign_up("bob").await;
     let begun = Clock::System.now();
     let lines = whole(&never, &source.base, &key).await.unwrap_or_else(|text| {
         faults.push(format!("the import that is not killed: {text}"));
@@ -225,6 +263,7 @@ pub async fn run(plan: Plan) -> Outcome {
     });
     let took = Duration::from_millis((Clock::System.now().0 - begun.0).unsigned_abs());
     let (often, of_often) = server("ada").await;
+    often.sign_up("bob").await;
     let mut count = 0;
     // Some end before they are killed.
     for _ in 0..plan.kills * 5 {
@@ -242,13 +281,27 @@ pub async fn run(plan: Plan) -> Outcome {
         });
     }
     faults.extend(whole(&often, &source.base, &key).await.err().map(|text| format!("the import after all kills: {text}")));
-    let expected = everything(&grace).await;
     for (what, client, app) in [("never killed", &of_never, &never), ("killed", &of_often, &often)] {
         let found = everything(client).await;
         if found != expected {
             faults.push(format!("{what}: differs from the source:\n{found:#?}\nthe source:\n{expected:#?}"));
         }
         faults.extend(app.verify_audit().await.err().map(|fault| format!("{what}: the audit trail: {fault}")));
+    }
+    let (one, other) = (people_and_counts(&of_never, &expected).await, people_and_counts(&of_often, &expected).await);
+    if one != other {
+        faults.push(format!("collaborators or counts differ: {one:#?}\nafter kills: {other:#?}"));
+    }
+    for (app, deployments) in &expected {
+        for (deployment, ..) in deployments {
+            let there = grace.metrics(app, deployment).await;
+            if one.get(&format!("{app}/{deployment}")) != Some(&there) {
+                faults.push(format!("{app}/{deployment}: the counts are not those of the source, {there}"));
+            }
+        }
+    }
+    if one.values().all(|people| people["bob@example.com"] != "Developer") {
+        faults.push("nobody has got access".to_owned());
     }
     if count < plan.kills {
         faults.push(format!("only {count} imports were killed before their end"));

@@ -130,6 +130,9 @@ fn finish(context: &Context, report: &Report, is_dry_run: bool) -> Result<()> {
         let next = "Mend what is listed, then run the command again. Your administrator can raise limits, or import for you.";
         return Err(Error::new(Kind::Conflict, "nothing was imported", next));
     }
+    if let Some(text) = report.objection() {
+        return Err(Error::new(Kind::Conflict, text, "See the list above; run the command again when the histories are the same."));
+    }
     if !is_dry_run {
         context.done("Imported.");
         let app = report.imported.iter().flatten().next().map_or("NAME", |app| &app.name);

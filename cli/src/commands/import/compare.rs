@@ -165,6 +165,10 @@ fn failed(error: CompareError<Error>) -> Error {
     match error {
         CompareError::Here(error) => error,
         CompareError::Source(fault) => of_source(&fault),
+        CompareError::SameServer(address) => Error::usage(
+            format!("{address} is the address of both servers: nothing would be compared"),
+            "Give --from the address of the other server.",
+        ),
         CompareError::Log(path, error) => Error::usage(format!("cannot read {path}: {error}"), "Give the access log of the other server."),
     }
 }

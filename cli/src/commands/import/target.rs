@@ -1,12 +1,12 @@
 //! The server that apps are moved to, through its API.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::sync::Arc;
 
 use import::plan::{self, Method, Place, Plan, Problem, THE_ACCOUNT};
 use import::report::{Joined, Outcome};
-use import::run::{Created, Target};
+use import::run::{Created, Room, Target};
 use import::staging::Staged;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +16,7 @@ use shared::api::imports::{
     ImportedPackageAnswer, ImportedRelease, MAX_IMPORT_BODY, NewImportedApp, PlannedApp, PlannedDeployment, PlannedImport,
 };
 use shared::api::metrics::Counts;
-use shared::api::releases::ReleaseMethod;
+use shared::api::releases::{HistoryAnswer, ReleaseMethod};
 use shared::hash::Sha256Hex;
 
 use crate::client::{Client, path};
@@ -69,9 +69,19 @@ impl<'c> ApiTarget<'c> {
         Ok(self.client.read(&answer)?.value)
     }
 
+    async fn check(&self, source: &str, plan: &Plan, bytes: u64) -> Result<ImportProblemsAnswer> {
+        let planned = PlannedImport {
+            source: Field::from(source.to_owned()),
+            apps: Field::from(plan.apps.iter().map(planned).collect::<Vec<_>>()),
+            stored_bytes: Field::from(i64::try_from(bytes).unwrap_or(i64::MAX)),
+        };
+        self.post("/v1/imports/check", &planned).await
+    }
+
     /// Sends the packages with these hashes.
-    async fn send(&self, app: &str, missing: &[Sha256Hex], history: &[(plan::Release, Staged)]) -> Result<()> {
-        let by_hash: BTreeMap<String, &Staged> = history.iter().map(|(_, staged)| (staged.sha256.to_string(), staged)).collect();
+    async fn send(&self, app: &str, missing: &[Sha256Hex], history: &[(plan::Release, Option<Staged>)]) -> Result<()> {
+        let by_hash: BTreeMap<String, &Staged> =
+            history.iter().filter_map(|(_, staged)| staged.as_ref()).map(|staged| (staged.sha256.to_string(), staged)).collect();
         let wanted: Vec<&Staged> = missing.iter().filter_map(|sha256| by_hash.get(&sha256.to_string()).copied()).collect();
         let progress = Progress::bytes(self.context, "Sending packages", wanted.iter().map(|staged| staged.size).sum());
         for staged in wanted {
@@ -101,13 +111,23 @@ impl Target for ApiTarget<'_> {
     type Error = Error;
     type App = App;
 
+    async fn room(&mut self, source: &str, plan: &Plan) -> Result<Room> {
+        let answer = self.check(source, plan, 0).await?;
+        let mut here = HashMap::new();
+        for app in answer.known_apps {
+            for deployment in app.deployments {
+                let path = path(["v1", "apps", &app.name, "deployments", &deployment.name, "history"]);
+                let history = self.client.get::<HistoryAnswer>(&path).await?.value.history;
+                let place =
+                    |label| Place { app: app.source_name.clone(), deployment: Some(deployment.source_name.clone()), label: Some(label) };
+                here.extend(history.into_iter().map(|release| (place(release.label), release.package_hash)));
+            }
+        }
+        Ok(Room { here, bytes: Some(answer.limits.stored_bytes_left) })
+    }
+
     async fn problems(&mut self, source: &str, plan: &Plan, bytes: u64) -> Result<Vec<Problem>> {
-        let planned = PlannedImport {
-            source: Field::from(source.to_owned()),
-            apps: Field::from(plan.apps.iter().map(planned).collect::<Vec<_>>()),
-            stored_bytes: Field::from(i64::try_from(bytes).unwrap_or(i64::MAX)),
-        };
-        let answer: ImportProblemsAnswer = self.post("/v1/imports/check", &planned).await?;
+        let answer = self.check(source, plan, bytes).await?;
         let read = |problem: shared::api::imports::ImportProblem| {
             let place = Place { app: problem.app.unwrap_or_else(|| THE_ACCOUNT.to_owned()), deployment: problem.deployment, label: None };
             Problem::new(place, problem.message)
@@ -131,6 +151,7 @@ impl Target for ApiTarget<'_> {
         let joined = |state| match state {
             CollaboratorState::Added => Joined::Added,
             CollaboratorState::Awaited => Joined::Awaited,
+            CollaboratorState::NotAdded => Joined::NotAdded,
             CollaboratorState::NoAddress => Joined::NoAddress,
         };
         let deployments = imported.deployments.into_iter().map(|deployment| (deployment.source_name, deployment.name)).collect();
@@ -138,7 +159,7 @@ impl Target for ApiTarget<'_> {
         Ok(Created { app: App { name: imported.name, deployments }, collaborators })
     }
 
-    async fn history(&mut self, app: &App, deployment: &plan::Deployment, history: &[(plan::Release, Staged)]) -> Result<Outcome> {
+    async fn history(&mut self, app: &App, deployment: &plan::Deployment, history: &[(plan::Release, Option<Staged>)]) -> Result<Outcome> {
         let name = app.deployments.get(&deployment.source_name).unwrap_or(&deployment.source_name);
         let path = path(["v1", "apps", &app.name, "deployments", name, "imports"]);
         let count = |(place, counts): (&String, &import::source::Counts)| {
@@ -146,13 +167,17 @@ impl Target for ApiTarget<'_> {
             (place.clone(), Counts { active, downloaded, installed, failed })
         };
         let body = ImportedHistory {
-            releases: Field::from(history.iter().map(|(release, staged)| sent(release, staged)).collect::<Vec<_>>()),
+            releases: Field::from(history.iter().map(|(release, staged)| sent(release, staged.as_ref())).collect::<Vec<_>>()),
             counts: Field::from(deployment.counts.iter().map(count).collect::<BTreeMap<_, _>>()),
         };
         for _ in 0..ATTEMPTS {
             let answer: ImportedHistoryAnswer = self.post(&path, &body).await?;
             match answer.result {
-                ImportResult::Imported => return Ok(Outcome::Imported { added: answer.added, updated: answer.updated }),
+                ImportResult::Imported => {
+                    let ImportedHistoryAnswer { added, updated, kept_releases: kept, .. } = answer;
+                    return Ok(Outcome::Imported { added, updated, kept });
+                }
+                ImportResult::OtherPackages => return Ok(Outcome::OtherPackages { labels: answer.differing_releases }),
                 ImportResult::HasOwnReleases => return Ok(Outcome::HasOwn),
                 ImportResult::PackagesMissing => self.send(&app.name, &answer.missing_packages, history).await?,
             }
@@ -175,12 +200,12 @@ fn planned(app: &plan::App) -> PlannedApp {
     }
 }
 
-fn sent(release: &plan::Release, staged: &Staged) -> ImportedRelease {
+fn sent(release: &plan::Release, staged: Option<&Staged>) -> ImportedRelease {
     ImportedRelease {
         label: release.label,
         app_version: release.range.text().to_owned(),
-        package: staged.sha256.clone(),
-        package_hash: Some(staged.package_hash.clone()),
+        package: staged.map(|staged| staged.sha256.clone()),
+        package_hash: staged.map(|staged| staged.package_hash.clone()).or_else(|| release.package_hash.clone()),
         description: release.description.clone(),
         is_disabled: release.is_disabled,
         is_mandatory: release.is_mandatory,

@@ -59,7 +59,7 @@ pub async fn acquire(app: &Context, caller: &SignedIn) -> Result<()> {
     acquired.map_err(|seconds| too_many(app, caller, seconds))
 }
 
-/// Counts the collaborators of an imported app together, or none of them. More than the limit use it up. Errors: 429.
+/// Counts the collaborators of an imported app together, or none of them. Errors: 429.
 pub async fn acquire_many(app: &Context, caller: &SignedIn, count: usize) -> Result<()> {
     let rate = app.settings.limits.collaborators;
     let acquired = limits::acquire_many_alone(app, &Subject::account(caller.account()), Limit::Collaborators, rate, count).await?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use import::plan;
 use import::report::Joined;
 use serde_json::json;
-use shared::ids::{AppId, DeploymentId};
+use shared::ids::{AccountId, AppId, DeploymentId};
 
 use super::{Import, Importer, repo};
 use crate::domain::access::listing::taken;
@@ -18,6 +18,7 @@ use crate::domain::deployments::service::{self as deployments, KeyChoice};
 use crate::domain::email::Email;
 use crate::domain::error::{Error, OrConflict, Result, Thing};
 use crate::domain::mail::{Kind, Mail, SharedApp};
+use crate::infra::db::ReadTx;
 
 /// An app here, with the deployments that came from the source.
 #[derive(Clone, Debug)]
@@ -33,22 +34,28 @@ pub struct ImportedApp {
 }
 
 impl Import<'_> {
-    /// Creates an app with its deployments and collaborators, or what an earlier run has not created of it. Errors: 409; 429, because each collaborator of
-    /// a new app counts as one that its owner adds.
+    /// Creates an app with its deployments and collaborators, or what an earlier run has not created of it. Errors: 400 for more collaborators than its
+    /// owner can add at once; 409; 429, because each collaborator of a new app counts as one that its owner adds.
     pub async fn app(&self, planned: &plan::App) -> Result<ImportedApp> {
         if let Importer::Owner(owner) = self.by
             && repo::app(&mut self.app.db.read().await?, &self.owner, &self.source, &planned.source_name).await?.is_none()
         {
-            let count = self.addresses(planned).iter().filter(|(_, email)| email.is_some()).count();
-            collaborators_of::acquire_many(self.app, owner, count).await?;
+            if let Some(text) = self.too_many_people(planned) {
+                return Err(Error::invalid("app", text));
+            }
+            collaborators_of::acquire_many(self.app, owner, self.people(planned) - 1).await?;
         }
         let mut change = self.begin().await?;
         let now = change.now();
         // The app before the account, as everywhere.
         let known = match repo::app(&mut change, &self.owner, &self.source, &planned.source_name).await? {
-            Some(id) => apps::lock(&mut change, &id).await?,
+            Some(row) => apps::lock(&mut change, &row.id).await?,
             None => None,
         };
+        // Who was added before may have left since: they are not added again.
+        let joining = if known.is_none() { self.accounts(&mut change, planned).await? } else { BTreeSet::new() };
+        // All at once, in a fixed order: two imports that name each other's owner must not wait for each other.
+        accounts::service::lock(&mut change, &mut joining.iter().chain([&self.owner]).collect::<Vec<_>>()).await?;
         if !accounts::service::lock(&mut change, &mut [&self.owner]).await? {
             return Err(Error::NotFound(Thing::Account));
         }
@@ -78,9 +85,8 @@ impl Import<'_> {
             };
             of_app.deployments.push((name.clone(), id, name_here));
         }
-        // Who was added before may have left since: they are not added again.
         if known.is_none() {
-            self.join(&mut change, planned, &of_app.id).await?;
+            self.join(&mut change, planned, &of_app.id, &joining).await?;
         }
         self.tell(&mut change, planned, &mut of_app).await?;
         if known.is_some() && created.is_empty() {
@@ -103,20 +109,26 @@ impl Import<'_> {
         Ok(id)
     }
 
-    /// Gives the collaborators of the source access. All become Developers, which is what collaborators may do there.
-    async fn join(&self, change: &mut Change<'_>, planned: &plan::App, app: &AppId) -> Result<()> {
+    /// The accounts here of the collaborators of the source, other than the owner.
+    async fn accounts(&self, tx: &mut ReadTx, planned: &plan::App) -> Result<BTreeSet<AccountId>> {
+        let mut found = BTreeSet::new();
+        for email in self.emails(planned) {
+            found.extend(accounts::repo::find_verified(tx, &email).await?.filter(|account| *account != self.owner));
+        }
+        Ok(found)
+    }
+
+    /// Gives the collaborators of the source access. All become Developers, which is what collaborators may do there. `locked` are their accounts.
+    async fn join(&self, change: &mut Change<'_>, planned: &plan::App, app: &AppId, locked: &BTreeSet<AccountId>) -> Result<()> {
         let (now, role) = (change.now(), Role::Developer);
-        let mut known = BTreeSet::new();
-        for email in self.addresses(planned).into_iter().filter_map(|(_, email)| email) {
-            // Two spellings of one address.
-            if !known.insert(email.to_string()) {
-                continue;
-            }
+        let (mut joined, mut mails) = (BTreeSet::new(), Vec::new());
+        for email in self.emails(planned) {
             if !self.ignores_quotas {
                 self.app.settings.limits.quotas.check_collaborators(change, app).await?;
             }
-            match accounts::repo::find_verified(change, &email).await? {
-                Some(account) if accounts::service::lock(change, &mut [&account]).await? => {
+            // An address may have changed hands while this waited for the locks: then its account is none of these.
+            match accounts::repo::find_verified(change, &email).await?.filter(|account| locked.contains(account)) {
+                Some(account) if joined.insert(account.clone()) => {
                     collaborators::insert(change, app, &account, role, now).await?;
                     let shared = SharedApp {
                         time: now,
@@ -125,13 +137,17 @@ impl Import<'_> {
                         from: self.owner_email.clone(),
                         permission: role.as_str().to_owned(),
                     };
-                    let mail = Mail { to: email.to_string(), kind: Kind::AppShared(shared) };
-                    notice::tell(change, self.app, &account, &mail).await?;
+                    mails.push((account, Mail { to: email.to_string(), kind: Kind::AppShared(shared) }));
                 }
-                _ => {
+                // Two addresses of one account.
+                Some(_) => {}
+                None => {
                     awaited::insert(change, app, &email, role, now).await?;
                 }
             }
+        }
+        for (account, mail) in mails {
+            notice::tell(change, self.app, &account, &mail).await?;
         }
         Ok(())
     }
@@ -140,18 +156,37 @@ impl Import<'_> {
     async fn tell(&self, change: &mut Change<'_>, planned: &plan::App, of_app: &mut ImportedApp) -> Result<()> {
         let now = change.now();
         let waiting = awaited::list(change, &of_app.id, now).await?;
-        let became = |email: Option<Email>| match email {
-            None => Joined::NoAddress,
-            Some(email) if waiting.iter().any(|other| *other == *email) => Joined::Awaited,
-            Some(_) => Joined::Added,
-        };
-        of_app.collaborators = self.addresses(planned).into_iter().map(|(text, email)| (text, became(email))).collect();
+        for (text, email) in self.addresses(planned) {
+            let joined = match email {
+                None => Joined::NoAddress,
+                Some(email) if waiting.iter().any(|other| *other == *email) => Joined::Awaited,
+                Some(email) => match accounts::repo::find_verified(change, &email).await? {
+                    Some(account) if apps::role(change, &of_app.id, &account).await?.is_some() => Joined::Added,
+                    _ => Joined::NotAdded,
+                },
+            };
+            of_app.collaborators.push((text, joined));
+        }
         Ok(())
+    }
+
+    /// Why an app has more collaborators than its owner can import at once: each tells whether an address has an account, so each counts.
+    pub(super) fn too_many_people(&self, planned: &plan::App) -> Option<String> {
+        let (Importer::Owner(_), count) = (&self.by, self.people(planned) - 1) else { return None };
+        let most = self.app.settings.limits.collaborators.count as usize;
+        (count > most)
+            .then(|| format!("it has {count} collaborators; at most {most} can be imported at once. Your administrator can import it"))
     }
 
     /// How many people will have access to an app, its owner included.
     pub(super) fn people(&self, planned: &plan::App) -> usize {
-        1 + self.addresses(planned).iter().filter_map(|(_, email)| email.as_deref()).collect::<BTreeSet<_>>().len()
+        1 + self.emails(planned).len()
+    }
+
+    /// Their addresses, each once.
+    fn emails(&self, planned: &plan::App) -> Vec<Email> {
+        let mut known = BTreeSet::new();
+        self.addresses(planned).into_iter().filter_map(|(_, email)| email).filter(|email| known.insert(email.to_string())).collect()
     }
 
     /// The collaborators as the source writes them, and their addresses; without the owner here.

@@ -1,7 +1,8 @@
 //! Writes a deployment's history: all of its releases in one transaction.
 //!
-//! As long as every release here came from the source, a later run makes the history equal to the source's again: it adds what is new there, and takes
-//! over what was changed. Once somebody has released here, it changes nothing.
+//! As long as every release here came from the source, a later run adds what is new there, and takes over what was changed there. What somebody has
+//! changed here since stays: a release that was disabled here must not come back. Once somebody has released here, it changes nothing, and neither if a
+//! label stands for another package there than here: then the history there is another one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -29,8 +30,8 @@ const UNKNOWN: &str = "unknown";
 pub(super) struct Imported {
     /// The release at the source.
     pub release: plan::Release,
-    /// The hash of its package's bytes.
-    pub blob: Sha256Hex,
+    /// The hash of its package's bytes. A release that is here already needs none.
+    pub blob: Option<Sha256Hex>,
     /// Its package here, with the hash that devices report. A release that is here already needs none.
     pub package: Option<StoredPackage>,
     /// Whether that hash counts directory entries, which devices do not.
@@ -59,8 +60,8 @@ pub(super) struct History<'h> {
 pub(super) enum Written {
     /// The history is written, or must not be.
     Done(Outcome),
-    /// This package was deleted meanwhile. Nothing is written: store it again.
-    Gone(Sha256Hex),
+    /// The package of a release is missing, or was deleted meanwhile: its hash, if it is known. Nothing is written: store it again.
+    Gone(Option<Sha256Hex>),
 }
 
 /// Whether a deployment has releases that are not from the source, or was cleared.
@@ -80,13 +81,28 @@ impl History<'_> {
         if has_own(&imported, locked.last_label, here.is_empty()) {
             return Ok(Written::Done(Outcome::HasOwn));
         }
-        let (mut added, mut updated, mut last) = (0, 0, imported.last_label);
+        let differs = |entry: &&Imported| here.get(&i64::from(entry.release.label.number())).is_some_and(|row| !has_package(row, entry));
+        let labels: Vec<_> = self.releases.iter().filter(differs).map(|entry| entry.release.label).collect();
+        if !labels.is_empty() {
+            return Ok(Written::Done(Outcome::OtherPackages { labels }));
+        }
+        let told: HashMap<ReleaseId, String> = repo::told(&mut change, deployment).await?.into_iter().collect();
+        let (mut added, mut updated, mut kept, mut last) = (0, 0, Vec::new(), imported.last_label);
         for entry in self.releases {
             let label = i64::from(entry.release.label.number());
             if let Some(row) = here.get(&label) {
-                if let Some(row) = changed(row, &entry.release) {
-                    releases::update(&mut change, &row).await?;
+                let (before, now) = (told.get(&row.id), said_of(&entry.release)?);
+                let (old, new) = (said(row)?, changed(row, &entry.release));
+                if old != now && before.is_some_and(|before| *before != old) {
+                    kept.push(entry.release.label);
+                    continue;
+                }
+                if old != now {
+                    releases::update(&mut change, &new).await?;
                     updated += 1;
+                }
+                if before != Some(&now) {
+                    repo::tell(&mut change, &row.id, &now).await?;
                 }
                 continue;
             }
@@ -101,14 +117,16 @@ impl History<'_> {
                 return gone();
             }
             releases::insert(&mut change, &NewReleaseRow { deployment, app, row: &row }).await?;
+            repo::tell(&mut change, &row.id, &said(&row)?).await?;
             if entry.counts_directories {
                 repo::mark(&mut change, &row.id).await?;
             }
             (added, last) = (added + 1, label);
         }
         let counts = serde_json::to_string(self.counts).map_err(Error::internal)?;
-        let is_same = added == 0 && updated == 0 && imported.counts.as_deref().unwrap_or("{}") == counts;
-        let outcome = Written::Done(Outcome::Imported { added, updated });
+        let counted = repo::counts(&mut change, deployment).await?;
+        let is_same = added == 0 && updated == 0 && counted.as_deref().unwrap_or("{}") == counts;
+        let outcome = Written::Done(Outcome::Imported { added, updated, kept });
         if is_same {
             return Ok(outcome);
         }
@@ -150,18 +168,41 @@ fn row(change: &Change<'_>, release: &plan::Release, package: &StoredPackage) ->
     })
 }
 
-/// The row with what was changed at the source since it was imported; `None` if nothing was.
-fn changed(row: &ReleaseRow, release: &plan::Release) -> Option<ReleaseRow> {
-    let new = ReleaseRow {
+/// Whether a release here has the package of this one.
+fn has_package(row: &ReleaseRow, entry: &Imported) -> bool {
+    let told = entry.package.as_ref().map(|package| &package.package_hash).or(entry.release.package_hash.as_ref());
+    match (told, &entry.blob) {
+        (Some(hash), _) => row.package_hash == *hash,
+        (None, Some(blob)) => row.blob_sha256 == *blob,
+        (None, None) => true,
+    }
+}
+
+/// The row with what the source says now.
+fn changed(row: &ReleaseRow, release: &plan::Release) -> ReleaseRow {
+    ReleaseRow {
         app_version: release.range.text().to_owned(),
         description: release.description.clone(),
         is_mandatory: release.is_mandatory,
         is_disabled: release.is_disabled,
         rollout: info::stored_rollout(release.rollout),
         ..row.clone()
-    };
-    let told = |row: &ReleaseRow| (row.app_version.clone(), row.description.clone(), row.is_mandatory, row.is_disabled, row.rollout);
-    (told(&new) != told(row)).then_some(new)
+    }
+}
+
+/// What can be changed about a release, as a hash.
+fn said(row: &ReleaseRow) -> Result<String> {
+    hashed((&row.app_version, row.description.as_deref(), row.is_mandatory, row.is_disabled, row.rollout))
+}
+
+/// The same of a release of the source.
+fn said_of(release: &plan::Release) -> Result<String> {
+    let rollout = info::stored_rollout(release.rollout);
+    hashed((release.range.text(), release.description.as_deref(), release.is_mandatory, release.is_disabled, rollout))
+}
+
+fn hashed(parts: (&str, Option<&str>, bool, bool, Option<i64>)) -> Result<String> {
+    Ok(Sha256Hex::of(&serde_json::to_vec(&parts).map_err(Error::internal)?).to_string())
 }
 
 /// Claims the blobs of a package for a release. `false` if one is gone.

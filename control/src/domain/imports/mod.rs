@@ -18,6 +18,7 @@ pub mod sent;
 
 pub use apps::ImportedApp;
 pub use level::{StartingLevel, starting_level};
+pub use room::KnownApp;
 
 use shared::ids::AccountId;
 

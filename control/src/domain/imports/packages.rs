@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shared::ids::AppId;
+use shared::hash::BlobKey;
 use shared::time::UnixMillis;
 
 use super::repo::{self, PackageRow};
@@ -13,7 +13,7 @@ use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result, Thing};
 use crate::domain::releases::upload::{self, Bundle};
-use crate::domain::releases::{UploadAllowance, contents};
+use crate::domain::releases::{UploadAllowance, blob, contents};
 
 /// How long a package waits for its history, in milliseconds.
 const WAITING: i64 = 3 * 86_400_000;
@@ -94,14 +94,18 @@ async fn store(app: &Context, grant: &AppGrant<OwnApp>, bundle: Bundle) -> Resul
 pub async fn expire(app: &Context, now: UnixMillis) -> Result<bool> {
     let due = repo::due_packages(&mut app.db.read().await?, now, BATCH).await?;
     for row in &due {
-        let of: &AppId = &row.app_id;
-        // The manifest first: if this is interrupted, the row is still there, and the next round goes on.
-        if let (Some(sha256), Some(stamp)) = (&row.manifest_sha256, row.manifest_stamp) {
-            upload::take_back(app, of, sha256, stamp).await;
-        }
-        upload::take_back(app, of, &row.sha256, row.stamp).await;
         let mut tx = app.db.write().await?;
-        repo::forget_package(&mut tx, row).await?;
+        // Sent again meanwhile: it waits for three days more.
+        if repo::forget_package(&mut tx, row).await? == 0 {
+            continue;
+        }
+        for sha256 in row.manifest_sha256.iter().chain([&row.sha256]) {
+            let Some(stamp) = blob::stamp(&mut tx, &row.app_id, sha256).await? else { continue };
+            if blob::discard(&mut tx, &row.app_id, sha256, stamp).await? {
+                let key = BlobKey { app: row.app_id.clone(), sha256: sha256.clone() };
+                app.storage.delete(&key).await.map_err(Error::unavailable)?;
+            }
+        }
         tx.commit().await?;
     }
     Ok(i64::try_from(due.len()).unwrap_or(BATCH) >= BATCH)

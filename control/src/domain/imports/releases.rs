@@ -19,12 +19,12 @@ use crate::domain::releases::upload;
 const ATTEMPTS: usize = 3;
 
 impl Import<'_> {
-    /// Imports the releases of a deployment, oldest first, each with its checked package, and its counts. Errors: 409 for its size.
+    /// Imports the releases of a deployment, oldest first, and its counts. A release that is not here yet has its checked package. Errors: 409 for its size.
     pub async fn history(
         &self,
         app: &AppId,
         deployment: &DeploymentId,
-        history: &[(plan::Release, Staged)],
+        history: &[(plan::Release, Option<Staged>)],
         counts: &BTreeMap<String, Counts>,
     ) -> Result<Outcome> {
         for _ in 0..ATTEMPTS {
@@ -39,10 +39,14 @@ impl Import<'_> {
     }
 
     /// Stores the packages. One that is there is not stored again.
-    async fn store(&self, app: &AppId, history: &[(plan::Release, Staged)]) -> Result<Vec<Imported>> {
+    async fn store(&self, app: &AppId, history: &[(plan::Release, Option<Staged>)]) -> Result<Vec<Imported>> {
         let mut stored: HashMap<&Sha256Hex, (Option<Sha256Hex>, Vec<u64>)> = HashMap::new();
         let mut releases = Vec::with_capacity(history.len());
         for (release, staged) in history {
+            let Some(staged) = staged else {
+                releases.push(Imported { release: release.clone(), blob: None, package: None, counts_directories: false });
+                continue;
+            };
             let (manifest, file_sizes) = match stored.get(&staged.sha256) {
                 Some(known) => known.clone(),
                 None => stored.entry(&staged.sha256).or_insert(self.store_one(app, staged).await?).clone(),
@@ -54,7 +58,7 @@ impl Import<'_> {
                 size: staged.size,
                 file_sizes,
             };
-            let (blob, counts_directories) = (staged.sha256.clone(), staged.counts_directories);
+            let (blob, counts_directories) = (Some(staged.sha256.clone()), staged.counts_directories);
             releases.push(Imported { release: release.clone(), blob, package: Some(package), counts_directories });
         }
         Ok(releases)

@@ -7,13 +7,18 @@ use shared::time::UnixMillis;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-const APP: &str = "SELECT i.app_id FROM imported_apps i JOIN apps a ON a.id = i.app_id \
+const APP: &str = "SELECT a.id, a.name FROM imported_apps i JOIN apps a ON a.id = i.app_id \
     WHERE a.owner_id = $1 AND i.source = $2 AND i.source_name = $3 ORDER BY i.imported_time LIMIT 1";
 const INSERT_APP: &str = "INSERT INTO imported_apps (app_id, source, source_name, imported_time) VALUES ($1, $2, $3, $4)";
-const DEPLOYMENTS: &str = "SELECT i.deployment_id, d.name, i.source_name, i.last_label, i.counts FROM imported_deployments i \
+const DEPLOYMENTS: &str = "SELECT i.deployment_id, d.name, i.source_name, i.last_label FROM imported_deployments i \
     JOIN deployments d ON d.id = i.deployment_id WHERE d.app_id = $1";
-const DEPLOYMENT: &str = "SELECT i.deployment_id, d.name, i.source_name, i.last_label, i.counts FROM imported_deployments i \
+const DEPLOYMENT: &str = "SELECT i.deployment_id, d.name, i.source_name, i.last_label FROM imported_deployments i \
     JOIN deployments d ON d.id = i.deployment_id WHERE i.deployment_id = $1";
+const COUNTS: &str = "SELECT counts FROM imported_deployments WHERE deployment_id = $1";
+const HASHES: &str = "SELECT label, package_hash FROM releases WHERE deployment_id = $1";
+const TOLD: &str = "SELECT i.release_id, i.told FROM imported_releases i JOIN releases r ON r.id = i.release_id WHERE r.deployment_id = $1";
+const TELL: &str =
+    "INSERT INTO imported_releases (release_id, told) VALUES ($1, $2) ON CONFLICT (release_id) DO UPDATE SET told = excluded.told";
 const LEVEL: &str = "SELECT a.source, d.imported_time, d.last_label, d.counts FROM imported_deployments d JOIN deployments ON deployments.id = d.deployment_id \
     JOIN imported_apps a ON a.app_id = deployments.app_id WHERE d.deployment_id = $1";
 const INSERT_DEPLOYMENT: &str =
@@ -39,6 +44,10 @@ pub const SQL: &[&str] = &[
     INSERT_APP,
     DEPLOYMENTS,
     DEPLOYMENT,
+    COUNTS,
+    HASHES,
+    TOLD,
+    TELL,
     LEVEL,
     INSERT_DEPLOYMENT,
     UPDATE_DEPLOYMENT,
@@ -49,6 +58,15 @@ pub const SQL: &[&str] = &[
     DUE_PACKAGES,
     FORGET_PACKAGE,
 ];
+
+/// An app that came from another server.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct ImportedAppRow {
+    /// The app.
+    pub id: AppId,
+    /// Its name now.
+    pub name: String,
+}
 
 /// A deployment that came from another server.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -61,8 +79,6 @@ pub struct ImportedDeploymentRow {
     pub source_name: String,
     /// The newest label that came from the source; 0 without releases.
     pub last_label: i64,
-    /// What it had counted there, as JSON; `None` before its history was imported.
-    pub counts: Option<String>,
 }
 
 /// What a deployment had counted at the source.
@@ -102,8 +118,8 @@ pub struct PackageRow {
 }
 
 /// The account's app that came from this app of that server.
-pub async fn app(tx: &mut ReadTx, owner: &AccountId, source: &str, name: &str) -> sqlx::Result<Option<AppId>> {
-    on!(tx, |conn| sqlx::query_scalar(APP).bind(owner).bind(source).bind(name).fetch_optional(conn).await)
+pub async fn app(tx: &mut ReadTx, owner: &AccountId, source: &str, name: &str) -> sqlx::Result<Option<ImportedAppRow>> {
+    on!(tx, |conn| sqlx::query_as(APP).bind(owner).bind(source).bind(name).fetch_optional(conn).await)
 }
 
 /// Records where an app came from.
@@ -119,6 +135,27 @@ pub async fn deployments(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<Impor
 /// Where a deployment came from.
 pub async fn deployment(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<ImportedDeploymentRow>> {
     on!(tx, |conn| sqlx::query_as(DEPLOYMENT).bind(deployment).fetch_optional(conn).await)
+}
+
+/// What a deployment had counted at the source, as JSON; `None` before its history was imported.
+pub async fn counts(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<String>> {
+    let row: Option<Option<String>> = on!(tx, |conn| sqlx::query_scalar(COUNTS).bind(deployment).fetch_optional(conn).await)?;
+    Ok(row.flatten())
+}
+
+/// The labels and package hashes of a deployment's releases.
+pub async fn hashes(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<(i64, PackageHash)>> {
+    on!(tx, |conn| sqlx::query_as(HASHES).bind(deployment).fetch_all(conn).await)
+}
+
+/// What the source has said last about the releases of a deployment, each as a hash.
+pub async fn told(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<(ReleaseId, String)>> {
+    on!(tx, |conn| sqlx::query_as(TOLD).bind(deployment).fetch_all(conn).await)
+}
+
+/// Records what the source says about a release.
+pub async fn tell(tx: &mut WriteTx, release: &ReleaseId, told: &str) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(TELL).bind(release).bind(told).execute(conn).await)
 }
 
 /// What a deployment had counted at the source; `None` if it was not imported.

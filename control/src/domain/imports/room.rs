@@ -1,8 +1,11 @@
-//! What of a plan breaks a rule here, because of what is here already: quotas, taken names, taken keys. Nothing is written.
+//! What of a plan is here already, and what breaks a rule here because of it: quotas, taken names, taken keys. Nothing is written.
+
+use std::collections::HashMap;
 
 use import::plan::{Place, Plan, Problem, THE_ACCOUNT};
+use import::run::Room;
 use shared::ids::AppId;
-use shared::keys::DeploymentKey;
+use shared::keys::{DeploymentKey, Label};
 
 use super::{Import, Importer, repo};
 use crate::domain::access::apps;
@@ -12,8 +15,57 @@ use crate::domain::error::{Error, Quota, Result};
 use crate::domain::limits::quotas;
 use crate::infra::db::ReadTx;
 
+/// An app of a plan that is here already.
+#[derive(Clone, Debug)]
+pub struct KnownApp {
+    /// Its name at the source.
+    pub source_name: String,
+    /// Its name now.
+    pub name: String,
+    /// Its deployments that came from there.
+    pub deployments: Vec<repo::ImportedDeploymentRow>,
+}
+
 impl Import<'_> {
-    /// The problems of a plan. `bytes` is the sum of the packages' sizes, each counted once.
+    /// The apps of a plan that are here already.
+    pub async fn known(&self, plan: &Plan) -> Result<Vec<KnownApp>> {
+        let mut tx = self.app.db.read().await?;
+        let mut known = Vec::new();
+        for app in &plan.apps {
+            let Some(row) = repo::app(&mut tx, &self.owner, &self.source, &app.source_name).await? else { continue };
+            let deployments = repo::deployments(&mut tx, &row.id).await?;
+            known.push(KnownApp { source_name: app.source_name.clone(), name: row.name, deployments });
+        }
+        Ok(known)
+    }
+
+    /// The bytes of packages that fit into the quota; `None` without one.
+    pub async fn bytes_left(&self) -> Result<Option<u64>> {
+        if self.ignores_quotas {
+            return Ok(None);
+        }
+        let stored = quotas::stored_bytes(&mut self.app.db.read().await?, &self.owner).await?;
+        Ok(Some(self.app.settings.limits.quotas.stored_bytes.saturating_sub(stored)))
+    }
+
+    /// What of a plan is here already, and how many bytes of packages fit.
+    pub async fn room(&self, plan: &Plan) -> Result<Room> {
+        let mut here = HashMap::new();
+        for app in self.known(plan).await? {
+            for deployment in &app.deployments {
+                let hashes = repo::hashes(&mut self.app.db.read().await?, &deployment.deployment_id).await?;
+                let place = |label| Place {
+                    app: app.source_name.clone(),
+                    deployment: Some(deployment.source_name.clone()),
+                    label: u32::try_from(label).ok().and_then(Label::new),
+                };
+                here.extend(hashes.into_iter().map(|(label, hash)| (place(label), hash)));
+            }
+        }
+        Ok(Room { here, bytes: self.bytes_left().await? })
+    }
+
+    /// The problems of a plan. `bytes` is the sum of the new packages' sizes, each counted once.
     pub async fn problems(&self, plan: &Plan, bytes: u64) -> Result<Vec<Problem>> {
         let mut tx = self.app.db.read().await?;
         let limits = &self.app.settings.limits.quotas;
@@ -28,7 +80,9 @@ impl Import<'_> {
                     problems.push(Problem::new(place.clone(), text));
                 }
                 let count = self.people(app);
-                if !self.ignores_quotas && count > limits.collaborators as usize {
+                if let Some(text) = self.too_many_people(app) {
+                    problems.push(Problem::new(place.clone(), text));
+                } else if !self.ignores_quotas && count > limits.collaborators as usize {
                     problems.push(Problem::new(
                         place.clone(),
                         format!("it would have {count} collaborators, the owner included; the quota is {}", limits.collaborators),
@@ -36,7 +90,7 @@ impl Import<'_> {
                 }
             }
             let there = match &known {
-                Some(id) => repo::deployments(&mut tx, id).await?,
+                Some(app) => repo::deployments(&mut tx, &app.id).await?,
                 None => Vec::new(),
             };
             let count = app.deployments.len();
@@ -59,8 +113,8 @@ impl Import<'_> {
                         problems.push(Problem::new(place.clone(), format!("its key belongs to another deployment here. {free}")));
                     }
                 }
-                if let Some(id) = &known
-                    && deployments::find(&mut tx, id, deployment.name.as_str()).await?.is_some()
+                if let Some(known) = &known
+                    && deployments::find(&mut tx, &known.id, deployment.name.as_str()).await?.is_some()
                 {
                     problems.push(Problem::new(place, "the app has a deployment of this name that was not imported from there"));
                 }

@@ -98,9 +98,10 @@ pub async fn history(
     sent: Vec<ImportedRelease>,
     counts: BTreeMap<String, shared::api::metrics::Counts>,
 ) -> Result<Sent> {
-    let counts = plan::kept_counts(counts.into_iter().map(|(place, counts)| (place, read_counts(&counts))).collect());
-    let packages: Vec<Sha256Hex> = sent.iter().map(|release| release.package.clone()).collect();
-    let planned = check(app, sent)?;
+    let limits = Limits { releases: MAX_IMPORT_RELEASES, ranges: MAX_RANGES, snapshot_bytes: app.settings.limits.snapshot_bytes };
+    let (counts, _) = plan::kept_counts(counts.into_iter().map(|(place, counts)| (place, read_counts(&counts))).collect(), limits);
+    let packages: Vec<Option<Sha256Hex>> = sent.iter().map(|release| release.package.clone()).collect();
+    let planned = check(sent, limits)?;
     let mut tx = app.db.read().await?;
     let row = deployments::find(&mut tx, grant.app(), deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
     let source = repo::source(&mut tx, grant.app()).await?.ok_or(Error::Conflict(Conflict::NotImported))?;
@@ -114,8 +115,18 @@ pub async fn history(
     for (release, sha256) in planned.into_iter().zip(packages) {
         // Of a release that is here already, only what was changed about it counts.
         let is_new = i64::from(release.label.number()) > imported.last_label;
-        let kept = if is_new { repo::package(&mut tx, grant.app(), &sha256).await? } else { None };
-        if is_new && kept.is_none() && !missing.contains(&sha256) {
+        let kept = match &sha256 {
+            Some(sha256) if is_new => repo::package(&mut tx, grant.app(), sha256).await?,
+            None if is_new => {
+                return Err(Error::invalid("releases", format!("{}: a release that is not here needs a package", release.label)));
+            }
+            _ => None,
+        };
+        if let Some(sha256) = &sha256
+            && is_new
+            && kept.is_none()
+            && !missing.contains(sha256)
+        {
             missing.push(sha256.clone());
         }
         ready.push(entry(release, sha256, kept)?);
@@ -128,13 +139,14 @@ pub async fn history(
         History { app: grant.app(), deployment: &row.id, source: &source, releases: &ready, counts: &counts, ignores_quotas: false };
     Ok(match history.write(grant.begin(app).await?).await? {
         Written::Done(outcome) => Sent::Done(outcome),
-        Written::Gone(sha256) => Sent::Missing(vec![sha256]),
+        Written::Gone(Some(sha256)) => Sent::Missing(vec![sha256]),
+        // It was here when this began.
+        Written::Gone(None) => return Err(Error::unavailable("the history was changed meanwhile")),
     })
 }
 
 /// Applies the rules for all imports. Errors: 400.
-fn check(app: &Context, sent: Vec<ImportedRelease>) -> Result<Vec<plan::Release>> {
-    let limits = Limits { releases: MAX_IMPORT_RELEASES, ranges: MAX_RANGES, snapshot_bytes: app.settings.limits.snapshot_bytes };
+fn check(sent: Vec<ImportedRelease>, limits: Limits) -> Result<Vec<plan::Release>> {
     let place = Place { app: String::new(), deployment: None, label: None };
     let mut plan = Plan::default();
     let releases = plan::releases(&mut plan, &place, sent.into_iter().map(read).collect(), limits);
@@ -153,7 +165,7 @@ fn read(sent: ImportedRelease) -> Entry {
     Entry {
         label: Some(String::from(sent.label)),
         app_version: Some(sent.app_version),
-        blob_url: Some(sent.package.to_string()),
+        blob_url: Some(sent.package.map(|package| package.to_string()).unwrap_or_default()),
         description: sent.description,
         is_disabled: sent.is_disabled,
         is_mandatory: sent.is_mandatory,
@@ -172,6 +184,7 @@ fn read(sent: ImportedRelease) -> Entry {
         released_by: sent.released_by,
         size: None,
         upload_time: sent.upload_time,
+        unclear: None,
     }
 }
 
@@ -180,7 +193,7 @@ fn read_counts(counts: &shared::api::metrics::Counts) -> Counts {
 }
 
 /// A release with its package, if that was sent. Errors: 400 if the package does not have the contents that the release says.
-fn entry(release: plan::Release, blob: Sha256Hex, kept: Option<repo::PackageRow>) -> Result<Imported> {
+fn entry(release: plan::Release, blob: Option<Sha256Hex>, kept: Option<repo::PackageRow>) -> Result<Imported> {
     let Some(kept) = kept else { return Ok(Imported { release, blob, package: None, counts_directories: false }) };
     let told = release.package_hash.clone().unwrap_or_else(|| kept.package_hash.clone());
     let counts_directories = told != kept.package_hash;

@@ -260,10 +260,10 @@ pub async fn acquire_alone(app: &Context, subject: &Subject, limit: Limit, rate:
     Ok(acquired)
 }
 
-/// [`acquire_alone`] for several events: all of them or none. More than the rate has use it up.
+/// [`acquire_alone`] for several events: all of them or none.
 pub async fn acquire_many_alone(app: &Context, subject: &Subject, limit: Limit, rate: Rate, count: usize) -> Result<Result<(), u64>> {
     let mut tx = app.db.write().await?;
-    for _ in 0..count.min(rate.count as usize) {
+    for _ in 0..count {
         if let Err(seconds) = acquire(&mut tx, limit, subject, rate, app.now()).await? {
             return Ok(Err(seconds));
         }

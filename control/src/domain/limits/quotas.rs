@@ -183,6 +183,12 @@ pub struct AppUsage {
     pub stored_bytes: i64,
 }
 
+/// The bytes of bundles that count against the account's storage quota.
+pub async fn stored_bytes(tx: &mut ReadTx, account: &AccountId) -> Result<u64> {
+    let bytes: i64 = on!(tx, |conn| sqlx::query_scalar(STORED_BYTES).bind(account).fetch_one(conn).await)?;
+    Ok(u64::try_from(bytes).unwrap_or_default())
+}
+
 /// What the account uses at `now`.
 pub async fn usage(tx: &mut ReadTx, account: &AccountId, now: UnixMillis) -> Result<Usage> {
     let count = async |tx: &mut ReadTx, statement: &'static str| -> Result<i64> {

@@ -20,7 +20,9 @@ const TOUCH: &str = "INSERT INTO blobs (app_id, sha256, size, last_used_time, de
     RETURNING last_used_time";
 const DISCARD: &str = "DELETE FROM blobs WHERE app_id = $1 AND sha256 = $2 AND last_used_time = $3 \
     AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.app_id = $1 AND (r.blob_sha256 = $2 OR r.manifest_sha256 = $2)) \
-    AND NOT EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.app_id = $1 AND d.blob_sha256 = $2)";
+    AND NOT EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.app_id = $1 AND d.blob_sha256 = $2) \
+    AND NOT EXISTS (SELECT 1 FROM imported_packages p WHERE p.app_id = $1 AND (p.sha256 = $2 OR p.manifest_sha256 = $2))";
+const STAMP: &str = "SELECT last_used_time FROM blobs WHERE app_id = $1 AND sha256 = $2";
 
 // The app's current owner: the app may have been transferred since the blob was stored, and an earlier release running beside this one stores no
 // account. A concurrent transfer is impossible, because both lock the deployment.
@@ -39,7 +41,7 @@ const NOTE_FILE_SIZES: &str = "UPDATE blobs SET file_sizes = $3 WHERE app_id = $
 const FILE_SIZES: &str = "SELECT file_sizes FROM blobs WHERE app_id = $1 AND sha256 = $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[TOUCH, DISCARD, HOLD, GIVE, TOUCH_RELEASED, TOUCH_ALL, NOTE_FILE_SIZES, FILE_SIZES];
+pub const SQL: &[&str] = &[TOUCH, DISCARD, STAMP, HOLD, GIVE, TOUCH_RELEASED, TOUCH_ALL, NOTE_FILE_SIZES, FILE_SIZES];
 
 /// Records a use of the blob before its object is looked up, and returns the stamp of this use.
 pub async fn touch(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, size: i64, now: UnixMillis) -> sqlx::Result<i64> {
@@ -55,11 +57,16 @@ pub async fn hold(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Re
     Ok(held == 1)
 }
 
-/// Deletes the row if nothing refers to the blob and nobody used it since `stamp`. On `true`, the caller deletes the object before it commits. A
+/// Deletes the row if nothing refers to the blob, no import waits for it, and nobody used it since `stamp`. On `true`, the caller deletes the object before it commits. A
 /// concurrent upload of the same bytes waits for that commit when it records its own use, and then writes the object again.
 pub async fn discard(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, stamp: i64) -> sqlx::Result<bool> {
     let deleted = on_write!(tx, |conn| sqlx::query(DISCARD).bind(app).bind(sha256).bind(stamp).execute(conn).await)?;
     Ok(deleted == 1)
+}
+
+/// The stamp of the blob's last use; `None` if there is no such blob.
+pub async fn stamp(tx: &mut ReadTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Result<Option<i64>> {
+    on!(tx, |conn| sqlx::query_scalar(STAMP).bind(app).bind(sha256).fetch_optional(conn).await)
 }
 
 /// Moves the blobs of an app to another account's quota. All deployments of the app must be locked, so that no other transaction holds locks on

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use shared::FieldErrors;
 use shared::api::imports::{
     CollaboratorState, ImportLimits, ImportProblem, ImportProblemsAnswer, ImportResult, ImportedApp, ImportedAppAnswer,
-    ImportedCollaborator, ImportedDeployment, ImportedHistory, ImportedHistoryAnswer, ImportedPackage, ImportedPackageAnswer,
+    ImportedCollaborator, ImportedDeployment, ImportedHistory, ImportedHistoryAnswer, ImportedPackage, ImportedPackageAnswer, KnownApp,
     MAX_IMPORT_BODY, MAX_IMPORT_RELEASES, NewImportedApp, PlannedImport,
 };
 use shared::wire::problem::too_large;
@@ -23,8 +23,9 @@ use utoipa_axum::routes;
 use crate::domain::access::grant::OwnApp;
 use crate::domain::access::{AppGrant, NotApiKey};
 use crate::domain::error::{Error, Result};
+use crate::domain::imports::repo::ImportedDeploymentRow;
 use crate::domain::imports::sent::{self, Sent};
-use crate::domain::imports::{Import, packages};
+use crate::domain::imports::{self, Import, packages};
 use crate::domain::releases::size::MAX_RANGES;
 use crate::domain::releases::{UploadAllowance, upload};
 use crate::http::AppState;
@@ -71,6 +72,8 @@ pub async fn check_import(
     let (Some(source), Some(apps), Some(stored_bytes)) = (source, apps, stored_bytes) else { return Err(errors.into()) };
     let import = Import::by_owner(&app, &caller, source);
     let plan = import::plan::Plan { apps, ..Default::default() };
+    let known = import.known(&plan).await?;
+    let stored_bytes_left = import.bytes_left().await?.unwrap_or(u64::MAX);
     let problems = import.problems(&plan, stored_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default()).await?;
     drop((turn, allowance));
     let present = |problem: import::plan::Problem| {
@@ -85,8 +88,19 @@ pub async fn check_import(
         max_archive_entries: limits.archive.entries,
         max_archive_bytes: limits.archive.uncompressed_bytes,
         max_archive_ratio: limits.archive.ratio,
+        stored_bytes_left,
     };
-    Ok(Json(ImportProblemsAnswer { problems: problems.into_iter().map(present).collect(), limits }))
+    let deployment = |row: ImportedDeploymentRow| ImportedDeployment { source_name: row.source_name, name: row.name };
+    let known_app = |app: imports::KnownApp| KnownApp {
+        source_name: app.source_name,
+        name: app.name,
+        deployments: app.deployments.into_iter().map(deployment).collect(),
+    };
+    Ok(Json(ImportProblemsAnswer {
+        problems: problems.into_iter().map(present).collect(),
+        known_apps: known.into_iter().map(known_app).collect(),
+        limits,
+    }))
 }
 
 /// Import an app.
@@ -94,7 +108,8 @@ pub async fn check_import(
 /// Creates an app with its deployments and their keys, or what an earlier call has not created of it: a repeated call creates nothing twice. The app
 /// belongs to the caller. A deployment key is taken only if nobody has it.
 ///
-/// Collaborators are added when the app is created, as Developers. Each counts toward the rate limit for adding collaborators. API keys cannot import.
+/// Collaborators are added when the app is created, as Developers. Each counts toward the rate limit for adding collaborators, so an app cannot have more
+/// than that. API keys cannot import.
 #[utoipa::path(
     post,
     path = "/v1/imports/apps",
@@ -131,6 +146,7 @@ pub async fn import_app(
         let state = match joined {
             Joined::Added => CollaboratorState::Added,
             Joined::Awaited => CollaboratorState::Awaited,
+            Joined::NotAdded => CollaboratorState::NotAdded,
             Joined::NoAddress => CollaboratorState::NoAddress,
         };
         ImportedCollaborator { email, state }
@@ -180,8 +196,9 @@ pub async fn import_package(
 /// Imports all releases of a deployment at once, with the packages that were sent for them, and the other server's counts. If packages are missing,
 /// nothing is changed, and the answer lists them.
 ///
-/// As long as all releases of the deployment came from the other server, a repeated call adds what is new there and takes over what was changed. Labels
-/// only grow: a release that was left out never comes later. Only the owner of an imported app can import its histories; API keys cannot.
+/// As long as all releases of the deployment came from the other server, a repeated call adds what is new there and takes over what was changed. A
+/// release that was changed here since keeps that. If a label stands for another package than here, nothing is changed. Labels only grow: a release that
+/// was left out never comes later. Only the owner of an imported app can import its histories; API keys cannot.
 #[utoipa::path(
     post,
     path = "/v1/apps/{app}/deployments/{deployment}/imports",
@@ -218,12 +235,25 @@ pub async fn import_history(
         sent
     };
     // All or nothing, even if the client disconnects now.
-    let (result, added, updated, missing_packages) = match app.work.run(write).await? {
-        Sent::Done(Outcome::Imported { added, updated }) => (ImportResult::Imported, added, updated, Vec::new()),
-        Sent::Done(Outcome::HasOwn) => (ImportResult::HasOwnReleases, 0, 0, Vec::new()),
-        Sent::Missing(packages) => (ImportResult::PackagesMissing, 0, 0, packages),
+    let mut answer = ImportedHistoryAnswer {
+        result: ImportResult::Imported,
+        added: 0,
+        updated: 0,
+        kept_releases: Vec::new(),
+        differing_releases: Vec::new(),
+        missing_packages: Vec::new(),
     };
-    Ok(Json(ImportedHistoryAnswer { result, added, updated, missing_packages }))
+    match app.work.run(write).await? {
+        Sent::Done(Outcome::Imported { added, updated, kept }) => {
+            (answer.added, answer.updated, answer.kept_releases) = (added, updated, kept);
+        }
+        Sent::Done(Outcome::HasOwn) => answer.result = ImportResult::HasOwnReleases,
+        Sent::Done(Outcome::OtherPackages { labels }) => {
+            (answer.result, answer.differing_releases) = (ImportResult::OtherPackages, labels);
+        }
+        Sent::Missing(packages) => (answer.result, answer.missing_packages) = (ImportResult::PackagesMissing, packages),
+    }
+    Ok(Json(answer))
 }
 
 /// A JSON body, which can be larger here than elsewhere: it waits on disk for its turn. Errors: 400, 413, 415.

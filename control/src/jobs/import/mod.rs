@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use import::plan::{self, Limits, Plan, Problem};
 use import::report::{Outcome, Report};
-use import::run::{Created, Run, RunError, Target};
+use import::run::{Created, Room, Run, RunError, Target};
 use import::source::Source;
 use import::staging::Staged;
 use shared::ids::{AppId, DeploymentId};
@@ -75,6 +75,10 @@ impl Target for Here<'_> {
     type Error = Error;
     type App = (AppId, BTreeMap<String, DeploymentId>);
 
+    async fn room(&mut self, _source: &str, plan: &Plan) -> Result<Room> {
+        self.import.room(plan).await
+    }
+
     async fn problems(&mut self, _source: &str, plan: &Plan, bytes: u64) -> Result<Vec<Problem>> {
         self.import.problems(plan, bytes).await
     }
@@ -89,7 +93,7 @@ impl Target for Here<'_> {
         &mut self,
         (app, deployments): &Self::App,
         deployment: &plan::Deployment,
-        history: &[(plan::Release, Staged)],
+        history: &[(plan::Release, Option<Staged>)],
     ) -> Result<Outcome> {
         let id = deployments.get(&deployment.source_name).ok_or(Error::NotFound(Thing::Deployment))?;
         self.import.history(app, id, history, &deployment.counts).await

@@ -195,6 +195,15 @@ async fn collaborators_count_toward_the_limit_for_adding_them() {
         { "email": "no address", "state": "noAddress" },
     ]);
     assert_eq!(answer.assert(200)["app"]["collaborators"], states);
+    // Each tells whether an address has an account, so nobody can ask for many at once.
+    let people: Vec<_> = (0..1_000).map(|number| format!("c{number}@example.com")).collect();
+    let many = with("many", &people.iter().map(String::as_str).collect::<Vec<_>>());
+    let answer = ada.post("/v1/imports/apps", many.clone()).await;
+    let text = answer.refused(400);
+    assert!(text.contains("app: it has 1000 collaborators; at most 3 can be imported at once"), "{text}");
+    let checked = ada.post("/v1/imports/check", json!({ "source": SOURCE, "apps": [many["app"]] })).await.assert(200);
+    assert!(checked["problems"][0]["message"].as_str().unwrap().starts_with("it has 1000 collaborators;"), "{checked}");
+    assert_eq!(app.number("SELECT COUNT(*) FROM awaited_collaborators").await, 1);
     // Two are too many now, and nothing of the app is created.
     let refused = ada.post("/v1/imports/apps", with("two", &["bob@example.com", "eve@example.com"])).await;
     refused.refused(429);
@@ -202,7 +211,9 @@ async fn collaborators_count_toward_the_limit_for_adding_them() {
     ada.post("/v1/imports/apps", with("two", &["bob@example.com"])).await.assert(200);
     // A repeated call adds nobody, so it counts nobody.
     ada.delete("/v1/apps/one/collaborators/bob@example.com").await.assert_status(204);
-    ada.post("/v1/imports/apps", with("one", &["bob@example.com", "eve@example.com"])).await.assert(200);
+    let again = ada.post("/v1/imports/apps", with("one", &["bob@example.com", "eve@example.com"])).await.assert(200);
+    let states = json!([{ "email": "bob@example.com", "state": "notAdded" }, { "email": "eve@example.com", "state": "awaited" }]);
+    assert_eq!(again["app"]["collaborators"], states);
     assert!(ada.get("/v1/apps/one/collaborators").await.assert(200)["collaborators"]["bob@example.com"].is_null());
 }
 
@@ -231,6 +242,62 @@ async fn quotas_are_told_by_the_check_and_hold_in_any_case() {
     send(&ada, b"1234567890").await.assert(200);
     send(&ada, b"1").await.refused(409);
     assert_eq!(app.number("SELECT COUNT(*) FROM blobs").await, 1, "a refused package leaves nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn imports_that_name_each_other_do_not_wait_for_each_other() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_COLLABORATORS", "1000/1h")).await;
+    let mut clients = Vec::new();
+    for name in ["ada", "bob", "carol"] {
+        clients.push(app.sign_up(name).await);
+    }
+    for round in 0..10 {
+        let import = async |client: &Client, name: &str| {
+            let mut new = app_of(&format!("App-{round}"), &format!("key-of-{name}-{round:010}"));
+            new["app"]["collaborators"] = json!(["carol@example.com", "bob@example.com", "ada@example.com"]);
+            client.post("/v1/imports/apps", new).await
+        };
+        let (one, two, three) = tokio::join!(import(&clients[0], "ada"), import(&clients[1], "bob"), import(&clients[2], "carol"));
+        for answer in [one, two, three] {
+            let people = answer.assert(200)["app"]["collaborators"].take();
+            assert!(people.as_array().unwrap().iter().all(|person| person["state"] == "added"), "{people}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_upload_of_the_same_bytes_leaves_the_package() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_SNAPSHOT_BYTES", "64KiB")).await;
+    let ada = app.sign_up("ada").await;
+    let mut both = app_of("Weather", "key-of-weather-0123");
+    let beta = json!({ "sourceName": "Beta", "name": "Beta", "key": "key-of-beta-0123" });
+    both["app"]["deployments"].as_array_mut().unwrap().push(beta);
+    ada.post("/v1/imports/apps", both).await.assert(200);
+    let archive = Bundle::script("same").0;
+    let sent = send(&ada, &archive).await.assert(200);
+    // There is no room for its description, which only the last step finds.
+    let long = |number: u32| json!({ "appVersion": format!("{number}.0.0"), "description": "x".repeat(10_000) });
+    for number in 0..6 {
+        ada.upload("Weather", "Production", format!("content {number}").as_bytes(), long(number)).await.assert(201);
+    }
+    ada.upload("Weather", "Production", &archive, long(6)).await.refused(409);
+    let release = json!({ "label": "v1", "appVersion": "1.0.0", "package": sent["package"]["sha256"] });
+    let path = "/v1/apps/Weather/deployments/Beta/imports";
+    assert_eq!(ada.post(path, json!({ "releases": [release] })).await.assert(200)["result"], "imported");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_take_little_room() {
+    let (app, ada) = ada().await;
+    let counts = json!({ "active": 1, "downloaded": 2, "installed": 3, "failed": 4 });
+    let mut all: serde_json::Map<_, _> = (0..12_000).map(|number| (format!("{number:0>255}"), counts.clone())).collect();
+    all.insert("v3".to_owned(), counts.clone());
+    all.insert("1.0.0".to_owned(), counts);
+    let path = "/v1/apps/Weather/deployments/Production/imports";
+    ada.post(path, json!({ "releases": [], "counts": all })).await.assert(200);
+    let kept = ada.get("/v1/apps/Weather/deployments/Production/metrics/imported").await.assert(200);
+    assert_eq!(kept["metrics"].as_object().unwrap().keys().collect::<Vec<_>>(), ["1.0.0", "v3"]);
+    assert!(app.number("SELECT CAST(LENGTH(counts) AS BIGINT) FROM imported_deployments").await < 200);
 }
 
 /// Advances the time that jobs sleep by, until one has done something.

@@ -102,6 +102,8 @@ async fn an_imported_app_is_equal_and_nothing_is_called_equal_unseen() {
     imported(&app, &source.base, grace.token(), &[]).await;
     let key = grace.deployment_key("Weather", "Production").await;
 
+    let same = compare(&app, &app.base, &["Production"], &["--to", &format!("{}/", app.base)]).await;
+    assert!(same.code == Some(1) && same.err.contains("is the address of both servers: nothing would be compared"), "{same:?}");
     let equal = compare(&app, &source.base, &["Production", "Staging", "Beta"], &["--checks", "400"]).await;
     has(&equal, 0, &["Generated 400 of ", "Checks: 400. Equal: 400. Different but explained: 0. Unexplained: 0. Failed: 0."]);
     let all = compare(&app, &source.base, &["Beta"], &["--to", &app.base]).await;
@@ -143,7 +145,8 @@ async fn an_imported_app_is_equal_and_nothing_is_called_equal_unseen() {
     let silent = StandIn::start(|_| Vec::new()).await;
     let other = StandIn::start(|_| b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec()).await;
     let few = ["--checks", "4"];
-    let both = ["--checks", "4", "--to", &other.base];
+    let same = other.base.replace("127.0.0.1", "localhost");
+    let both = ["--checks", "4", "--to", &same];
     let ended = tokio::join!(
         compare(&app, &broken.base, &["Staging"], &["--checks", "200"]),
         compare(&app, &garbage.base, &["Staging"], &few),

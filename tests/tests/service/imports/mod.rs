@@ -1,11 +1,13 @@
 //! `updraft-control import`: apps from another server, and the comparison with it, through the real program, beside a running control plane.
 
 mod api;
+mod bounded;
 mod by_owner;
 mod compare;
 mod killed;
 mod reference;
 mod refused;
+mod repeated;
 mod second_updraft;
 
 use std::io::{Cursor, Write};

@@ -63,7 +63,7 @@ async fn everything_is_the_same_and_stays_in_step() {
 
     let before = app.audit_rows().await;
     let report = imported(&app, &source.base, &key, &["--dry-run"]).await;
-    assert!(report.contains("apps 2, deployments 5, releases 7, packages 5"), "{report}");
+    assert!(report.contains("apps 2, deployments 5, releases 7, new packages 5"), "{report}");
     assert!(report.contains("Nothing was imported: this was a dry run."), "{report}");
     assert_eq!(apps(&ada).await, Vec::<String>::new());
 

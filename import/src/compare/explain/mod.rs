@@ -1,6 +1,9 @@
 //! Finds out why two answers differ: looks for the known fault, or the one difference between the histories, with which the old server's answer is
 //! exactly the one that it gave. Anything else stays unexplained.
 
+#[cfg(test)]
+mod tests;
+
 use shared::hash::PackageHash;
 use shared::keys::Label;
 
@@ -307,124 +310,4 @@ fn added(here: &Model, request: &Request, old: &Info) -> Option<Edit> {
         rollout: None,
     }));
     Some(Edit { label, change })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::check::NEW;
-    use super::super::model::tests::{release, request};
-    use super::*;
-    use shared::snapshot::HistoryRelease;
-
-    /// v1, v2 mandatory, v3, v4 at 50 %: all for ^1.0.0.
-    fn history() -> Vec<HistoryRelease> {
-        let mut releases: Vec<_> = [4, 3, 2, 1].map(|number| release(number, "^1.0.0")).into();
-        releases[2].is_mandatory = true;
-        releases[0].rollout = Some(50);
-        releases
-    }
-
-    fn entries(releases: &[HistoryRelease]) -> Vec<Entry> {
-        let entry = |release: &HistoryRelease| Entry {
-            label: Some(release.label.to_string()),
-            app_version: Some(release.range.clone()),
-            description: release.description.clone(),
-            is_disabled: release.is_disabled,
-            is_mandatory: release.is_mandatory,
-            rollout: release.rollout.map(u64::from),
-            package_hash: Some(release.package_hash.to_string()),
-            ..Entry::default()
-        };
-        releases.iter().rev().map(entry).collect()
-    }
-
-    const FRESH: &str = "app_version=1.0.0&client_unique_id=a";
-    const IN_ROLLOUT: &str = "app_version=1.0.0&client_unique_id=e";
-
-    /// What is told about the answers of an old server with another history, without and with that history.
-    fn told(query: &str, there: &[HistoryRelease], here: Vec<HistoryRelease>, imported: Option<u32>) -> [Vec<Cause>; 2] {
-        let deployment = |releases| Deployment::new("a".to_owned(), "key-of-production".try_into().unwrap(), releases, imported);
-        let answer = |releases: &[_]| Answer::Info(Model::new(releases.to_vec()).answer(None, &request(query), &[]).unwrap());
-        let (old, new) = (answer(there), answer(&here));
-        let check = Check { deployment: 0, path: NEW, query: format!("deployment_key=key-of-production&{query}") };
-        let (known, here) = (entries(there), deployment(here));
-        [None, Some(known.as_slice())].map(|known| Explainer::new(&here, known, &here).explain(&check, &old, &new))
-    }
-
-    fn changed(change: impl FnOnce(&mut Vec<HistoryRelease>)) -> Vec<HistoryRelease> {
-        let mut releases = history();
-        change(&mut releases);
-        releases
-    }
-
-    #[test]
-    fn each_difference_between_histories_has_its_reason() {
-        let label = |number| Label::new(number).unwrap();
-        let differs = |property, number, is_certain| vec![Cause::Differs(property, label(number), is_certain)];
-        let of = |query, there: Vec<_>| told(query, &there, history(), Some(4));
-        assert_eq!(of(FRESH, history()), [vec![], vec![]]);
-        let not_offered = vec![Cause::NotOffered(label(3))];
-        assert_eq!(
-            of(FRESH, changed(|releases| drop(releases.remove(1)))),
-            [not_offered.clone(), vec![Cause::Missing(Side::Old, label(3))]]
-        );
-        assert_eq!(
-            of(FRESH, changed(|releases| releases[1].is_disabled = true)),
-            [not_offered.clone(), differs(Property::Disabled, 3, true)]
-        );
-        assert_eq!(of(FRESH, changed(|releases| releases[1].range = "2.0.0".into()))[1], differs(Property::Range, 3, true));
-        let both = |property, number| [differs(property, number, property != Property::Mandatory), differs(property, number, true)];
-        assert_eq!(of(FRESH, changed(|releases| releases[0].rollout = None))[1], differs(Property::Rollout, 4, true));
-        assert_eq!(of(FRESH, changed(|releases| releases[0].rollout = None))[0], differs(Property::Rollout, 4, false));
-        let on_v2 = format!("app_version=1.0.0&client_unique_id=a&label=v2&package_hash={}", PackageHash::of(b"2"));
-        assert_eq!(of(&on_v2, changed(|releases| releases[1].is_mandatory = true)), both(Property::Mandatory, 3));
-        let text = changed(|releases| releases[1].description = Some("other".into()));
-        assert_eq!(of(FRESH, text), [differs(Property::Description, 3, false), differs(Property::Description, 3, true)]);
-        let package = changed(|releases| releases[1].package_hash = PackageHash::of(b"other"));
-        assert_eq!(of(FRESH, package), [differs(Property::Package, 3, false), differs(Property::Package, 3, true)]);
-        let newer = changed(|releases| releases.insert(0, release(5, "*")));
-        assert_eq!(of(IN_ROLLOUT, newer), [vec![Cause::Newer(Side::Old, label(5))], vec![Cause::Newer(Side::Old, label(5))]]);
-        let two = changed(|releases| releases.drain(..2).for_each(drop));
-        let released_here = vec![Cause::Newer(Side::New, label(3))];
-        assert_eq!(told(IN_ROLLOUT, &two, history(), Some(2)), [released_here.clone(), released_here]);
-        let many = changed(|releases| {
-            releases[1].is_disabled = true;
-            releases[2].description = Some("other".into());
-        });
-        assert_eq!(
-            of(FRESH, many),
-            [vec![Cause::Unexplained(vec!["package hash", "label", "description"])], vec![Cause::Several(vec![label(3), label(2)])]]
-        );
-    }
-
-    #[test]
-    fn known_faults_are_recognized_by_what_the_device_sent() {
-        let here = history();
-        let deployment = Deployment::new("a".to_owned(), "key-of-production".try_into().unwrap(), here.clone(), None);
-        let explain = |query: &str, faults: &[KnownFault], change: fn(&mut Info)| {
-            let asked = request(query);
-            let mut model = Model::new(here.clone());
-            let mut old = model.answer(None, &asked, faults).unwrap();
-            change(&mut old);
-            let new = model.answer(None, &asked, &[]).unwrap();
-            let check = Check { deployment: 0, path: NEW, query: format!("deployment_key=key-of-production&{query}") };
-            Explainer::new(&deployment, None, &deployment).explain(&check, &Answer::Info(old), &Answer::Info(new))
-        };
-        let on_v2 = format!("app_version=1.0.0&client_unique_id=a&package_hash={}", PackageHash::of(b"2"));
-        let label = KnownFault::LabelUndefined;
-        assert_eq!(explain(&on_v2, &[label], |_| {}), [Cause::Known(label)]);
-        let both = explain(&on_v2.replace("client_unique_id=a&", ""), &[label, KnownFault::ClientUndefined], |_| {});
-        assert_eq!(both, [Cause::Known(label), Cause::Known(KnownFault::ClientUndefined)]);
-        // The same answer to a device that sent its label is no such fault.
-        let labeled = explain(&format!("{on_v2}&label=v2"), &[label], |_| {});
-        assert_eq!(labeled, [Cause::Differs(Property::Mandatory, Label::new(3).unwrap(), false)]);
-        // Nor is one with anything else changed.
-        assert!(matches!(explain(&on_v2, &[label], |info| info.target = "1".into())[..], [Cause::Unexplained(_)]));
-        assert!(matches!(explain(&on_v2, &[], |info| info.size = 5)[..], [Cause::Diff(Side::Old)]));
-        assert!(matches!(explain(&on_v2, &[], |info| info.size += 5)[..], [Cause::Unexplained(_)]));
-        assert!(matches!(explain(FRESH, &[], |info| info.size = 5)[..], [Cause::Unexplained(_)]));
-        assert!(matches!(explain(FRESH, &[], |info| info.has_address = false)[..], [Cause::Unexplained(_)]));
-        let wrong = explain(FRESH, &[KnownFault::NewIsFound], |_| {});
-        assert_eq!(wrong, [Cause::Known(KnownFault::NewIsFound)]);
-    }
 }

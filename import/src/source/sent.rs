@@ -1,0 +1,140 @@
+//! The answers of the other server as they are sent, and what they mean. Servers of the family leave members out, and send some in other types. What is
+//! not understood is said: a wrong guess could give a release to devices that must not have it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::json::{Bounded, Member};
+use super::read::{Counts, Entry};
+
+/// The list of apps.
+#[derive(Deserialize)]
+pub(super) struct SentApps {
+    pub(super) apps: Bounded<Vec<SentApp>>,
+}
+
+/// An app.
+#[derive(Deserialize)]
+pub(super) struct SentApp {
+    pub(super) name: String,
+    pub(super) collaborators: Option<Bounded<BTreeMap<String, SentCollaborator>>>,
+}
+
+/// Somebody with access to an app.
+#[derive(Deserialize)]
+pub(super) struct SentCollaborator {
+    #[serde(default)]
+    pub(super) permission: Member,
+}
+
+/// An app's deployments.
+#[derive(Deserialize)]
+pub(super) struct SentDeployments {
+    pub(super) deployments: Bounded<Vec<SentDeployment>>,
+}
+
+/// A deployment.
+#[derive(Deserialize)]
+pub(super) struct SentDeployment {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) key: Member,
+}
+
+/// A deployment's counts, by label and binary version.
+#[derive(Deserialize)]
+pub(super) struct SentMetrics {
+    pub(super) metrics: Bounded<BTreeMap<String, SentCounts>>,
+}
+
+/// The counts of one label or version.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct SentCounts {
+    pub(super) active: Member,
+    pub(super) downloaded: Member,
+    pub(super) installed: Member,
+    pub(super) failed: Member,
+}
+
+impl SentCounts {
+    pub(super) fn read(self) -> Counts {
+        let [active, downloaded, installed, failed] =
+            [self.active, self.downloaded, self.installed, self.failed].map(|count| count.rounded().unwrap_or_default());
+        Counts { active, downloaded, installed, failed }
+    }
+}
+
+/// A deployment's releases.
+#[derive(Deserialize)]
+pub(super) struct SentHistory {
+    pub(super) history: Bounded<Vec<SentEntry>>,
+}
+
+/// A release.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct SentEntry {
+    pub(super) label: Member,
+    pub(super) app_version: Member,
+    pub(super) blob_url: Member,
+    pub(super) description: Member,
+    pub(super) is_disabled: Member,
+    pub(super) is_mandatory: Member,
+    pub(super) rollout: Member,
+    pub(super) package_hash: Member,
+    pub(super) release_method: Member,
+    pub(super) original_label: Member,
+    pub(super) original_deployment: Member,
+    pub(super) released_by: Member,
+    pub(super) size: Member,
+    pub(super) upload_time: Member,
+}
+
+impl SentEntry {
+    pub(super) fn read(self) -> Entry {
+        let mut unclear = None;
+        let mut text = |member: Member, fault: &'static str| {
+            if member.is_there() && !matches!(member, Member::Text(_)) {
+                unclear = Some(fault);
+            }
+            member.text()
+        };
+        let label = text(self.label, "its label is no text");
+        let app_version = text(self.app_version, "its app version is no text");
+        let description = text(self.description, "its description is no text");
+        let package_hash = text(self.package_hash, "its package hash is no text");
+        let mut flag = |member: Member, fault: &'static str| match member {
+            Member::Missing => false,
+            Member::Bool(value) => value,
+            _ => {
+                unclear = Some(fault);
+                false
+            }
+        };
+        let is_disabled = flag(self.is_disabled, "its isDisabled is neither true nor false");
+        let is_mandatory = flag(self.is_mandatory, "its isMandatory is neither true nor false");
+        let rollout = self.rollout.whole().and_then(|percent| u64::try_from(percent).ok());
+        if self.rollout.is_there() && rollout.is_none() {
+            unclear = Some("its rollout is not a whole number from 0 to 100");
+        }
+        Entry {
+            label,
+            app_version,
+            blob_url: self.blob_url.text(),
+            description,
+            is_disabled,
+            is_mandatory,
+            rollout,
+            package_hash,
+            release_method: self.release_method.text(),
+            original_label: self.original_label.text(),
+            original_deployment: self.original_deployment.text(),
+            released_by: self.released_by.text(),
+            size: self.size.whole().and_then(|size| u64::try_from(size).ok()),
+            upload_time: self.upload_time.rounded(),
+            unclear,
+        }
+    }
+}

@@ -1,0 +1,7 @@
+-- What the other server said about a release when it was imported last, as a hash: a release that says something else here was changed here since.
+-- The same file name stands in migrations/postgres; the texts are equal.
+
+CREATE TABLE imported_releases (
+    release_id TEXT PRIMARY KEY REFERENCES releases (id) ON DELETE CASCADE,
+    told TEXT NOT NULL
+);

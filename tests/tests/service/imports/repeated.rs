@@ -1,0 +1,105 @@
+//! A second import takes over what was changed at the other server, keeps what was changed here, and fetches nothing twice.
+
+use serde_json::{Value, json};
+use tests::cli::Cli;
+use tests::old_server::OldServer;
+use tests::{Answer, Client};
+
+use super::{entry, history, import, imported, target};
+
+const KEY: &str = "AbC-old_key0123456789xyz";
+/// Changes a release here.
+async fn change(client: &Client, label: &str, info: Value) -> Answer {
+    client.patch("/v1/apps/Weather/deployments/Production/release", json!({ "label": label, "packageInfo": info })).await
+}
+
+fn put(old: &OldServer, people: &[&str], releases: &[Value]) {
+    let people: serde_json::Map<_, _> =
+        people.iter().map(|name| (format!("{name}@example.com"), json!({ "permission": "Collaborator" }))).collect();
+    old.put_apps(&[("Weather", json!(people), &[("Production", KEY, json!(releases))])]);
+}
+
+async fn told(client: &Client, name: &str) -> Vec<Value> {
+    history(client, "Weather", "Production").await.iter().map(|release| release[name].clone()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_changed_here_stays_and_is_named() {
+    let (app, ada) = target().await;
+    for name in ["bob", "carol"] {
+        app.sign_up(name).await;
+    }
+    let old = OldServer::start().await;
+    let mut releases: Vec<_> = (1..5).map(|number| entry(&old, &format!("v{number}"), &format!("content {number}"))).collect();
+    put(&old, &["bob"], &releases);
+    let report = imported(&app, &old.base, "key", &[]).await;
+    assert!(report.contains("new packages 4 (36 bytes)") && report.contains("Collaborators with access: bob@example.com."), "{report}");
+    assert_eq!(old.downloads(), 4);
+    // A broken release is disabled here, while it is promoted to more devices there.
+    change(&ada, "v2", json!({ "isDisabled": true })).await.assert(200);
+    releases[0]["isMandatory"] = json!(true);
+    releases[1]["description"] = json!("for everybody");
+    releases.push(entry(&old, "v5", "content 5"));
+    put(&old, &["bob", "carol"], &releases);
+    let report = imported(&app, &old.base, "key", &[]).await;
+    for part in [
+        "new packages 1 (9 bytes)",
+        "Weather / Production: 5 releases, v1 to v5; new: 1, changed: 1",
+        "Changed here since the last import, and not taken over from the other server: v2.",
+        "Collaborators with access: bob@example.com.",
+        "Collaborators who have no access, because only the first import of an app adds them: carol@example.com.",
+    ] {
+        assert!(report.contains(part), "{part} in\n{report}");
+    }
+    assert_eq!(old.downloads(), 5, "what is here is not downloaded again");
+    assert_eq!(told(&ada, "isDisabled").await, [false, true, false, false, false].map(Value::from));
+    assert_eq!(told(&ada, "isMandatory").await, [true, false, false, false, false].map(Value::from));
+    assert_eq!(told(&ada, "description").await[1], Value::Null);
+    // Enabled again, it is as it was imported, and follows the other server again.
+    change(&ada, "v2", json!({ "isDisabled": false })).await.assert(200);
+    let report = imported(&app, &old.base, "key", &[]).await;
+    assert!(report.contains("new: 0, changed: 1") && !report.contains("not taken over"), "{report}");
+    assert_eq!(told(&ada, "description").await[1], "for everybody");
+    // The same through the CLI, which has no package of what is here.
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("old-key", "key");
+    let again = ["import", "codepush", "--from", &old.base, "--key-file", "old-key"];
+    assert!(cli.expect(0, &again).await.out.contains("; nothing new"));
+    change(&ada, "v3", json!({ "rollout": 50 })).await.refused(409);
+    change(&ada, "v3", json!({ "description": "ours" })).await.assert(200);
+    releases[2]["isDisabled"] = json!(true);
+    put(&old, &["bob"], &releases);
+    let ended = cli.expect(0, &again).await;
+    assert!(ended.out.contains("not taken over from the other server: v3."), "{ended:?}");
+    assert_eq!(old.downloads(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_label_that_stands_for_another_package_changes_nothing() {
+    let (app, ada) = target().await;
+    let old = OldServer::start().await;
+    put(&old, &[], &[entry(&old, "v1", "one"), entry(&old, "v2", "two")]);
+    imported(&app, &old.base, "key", &[]).await;
+    let before = history(&ada, "Weather", "Production").await;
+    // Cleared there, and begun again.
+    let mut restarted = [entry(&old, "v1", "another"), entry(&old, "v2", "two"), entry(&old, "v3", "three")];
+    restarted[0]["appVersion"] = json!("9.0.0");
+    restarted[0]["isMandatory"] = json!(true);
+    let without_hash = {
+        let mut releases = restarted.clone();
+        releases[0]["packageHash"] = Value::Null;
+        releases
+    };
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("old-key", "key");
+    for releases in [restarted, without_hash] {
+        put(&old, &[], &releases);
+        let ended = import(&app, &old.base, "key", &[]).await;
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.out.contains("NOT changed, because v1 has another package at the other server than here"), "{ended:?}");
+        assert!(ended.err.contains("some histories were not changed"), "{ended:?}");
+        let ended = cli.expect(5, &["import", "codepush", "--from", &old.base, "--key-file", "old-key"]).await;
+        assert!(ended.out.contains("NOT changed, because v1 has"), "{ended:?}");
+        assert_eq!(history(&ada, "Weather", "Production").await, before);
+    }
+}
