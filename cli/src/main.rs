@@ -4,6 +4,7 @@
 //! here: rules of the service. The server decides; the CLI words its answers.
 
 mod arguments;
+mod bundle;
 mod client;
 mod clock;
 mod commands;

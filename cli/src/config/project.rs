@@ -29,6 +29,21 @@ pub(crate) struct Project {
     /// For React Native projects. Nothing reads it yet; it is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub react_native: Option<toml::Table>,
+    /// What differs for iOS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ios: Option<OfPlatform>,
+    /// What differs for Android.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub android: Option<OfPlatform>,
+}
+
+/// What differs for a platform.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct OfPlatform {
+    /// The app.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app: Option<String>,
 }
 
 /// A project file and its path.

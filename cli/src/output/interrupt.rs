@@ -1,5 +1,7 @@
 //! What Ctrl-C leaves behind: a command's steps say what is done by then, and how to go on.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -9,6 +11,14 @@ use crate::error::{Error, Kind};
 static NOW: Mutex<Option<(String, String)>> = Mutex::new(None);
 /// Whether it is said. Ctrl-C at a question comes both as a signal and as a key.
 static IS_SAID: AtomicBool = AtomicBool::new(false);
+
+/// Temporary folders. The exit drops nothing, so they are removed before it.
+static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes a temporary folder when the program is interrupted.
+pub(crate) fn remove_then(folder: &Path) {
+    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_owned());
+}
 
 /// A step of a command. It ends when it is dropped.
 #[derive(Debug)]
@@ -49,6 +59,10 @@ pub(crate) fn report() {
     let now = NOW.lock().unwrap_or_else(PoisonError::into_inner);
     if IS_SAID.swap(true, Ordering::Relaxed) {
         return;
+    }
+    for folder in FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        // What is gone already is no failure.
+        let _ = fs::remove_dir_all(folder);
     }
     super::terminal::restore();
     if let Some((what, next)) = now.as_ref() {

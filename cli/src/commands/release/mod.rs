@@ -1,20 +1,27 @@
 //! `updraft release`: releases of a deployment.
 //!
-//! One file per verb, except `edit`, which also disables and enables. `target` is the deployment that a command acts on; `advice` words what to do about
-//! refusals; `view` prints releases.
+//! One file per verb, except `edit`, which also disables and enables. `publish` is what all commands share that create a release from files; `target` is
+//! the deployment that a command acts on; `advice` words what to do about refusals; `view` prints releases.
 
 mod advice;
+mod build;
 mod create;
+mod destination;
 mod edit;
+mod expo;
 mod list;
 pub(super) mod options;
+mod platforms;
 mod promote;
+mod publish;
+mod react_native;
 mod rollback;
 mod show;
 mod sign;
 mod target;
 mod versions;
 mod view;
+mod warnings;
 
 use clap::Subcommand;
 use shared::keys::Label;
@@ -31,6 +38,12 @@ pub(crate) enum ReleaseCommand {
     /// Upload a folder, a file or a .zip, and release it to devices.
     #[command(after_help = create::EXAMPLES)]
     Create(create::CreateCommand),
+    /// Build a React Native project, and release what was built.
+    #[command(after_help = react_native::EXAMPLES)]
+    ReactNative(Box<react_native::ReactNativeCommand>),
+    /// Build an Expo project, and release what was built.
+    #[command(after_help = expo::EXAMPLES)]
+    Expo(Box<expo::ExpoCommand>),
     /// Sign a folder, for apps that install signed packages only. `release create --sign-key` does it on the way.
     #[command(
         after_help = "Examples:\n  updraft release sign ./CodePush --sign-key private.pem\n  updraft release sign ./www --sign-key env:SIGN_KEY"
@@ -92,6 +105,8 @@ impl ReleaseCommand {
     pub(crate) async fn run(self, context: &Context) -> Result<()> {
         match self {
             Self::Create(command) => command.run(context).await,
+            Self::ReactNative(command) => command.run(context).await,
+            Self::Expo(command) => command.run(context).await,
             Self::Sign(command) => command.run(context).await,
             Self::Verify(command) => command.run(context).await,
             Self::List(command) => command.run(context).await,

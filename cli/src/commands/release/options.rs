@@ -8,10 +8,32 @@ use shared::keys::Label;
 use shared::rollout::Percent;
 use shared::version::Range;
 
+use crate::context::Context;
 use crate::error::{Error, Result};
 
 /// The longest release notes, in UTF-16 code units.
 const LONGEST_NOTES: usize = 10_000;
+
+/// Who gets a release, and how.
+#[derive(Clone, Debug, Args)]
+pub(super) struct DeliveryOptions {
+    /// The percentage of devices that get it. Default: 100.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub rollout: Option<Percent>,
+    /// Make it mandatory: by default, the SDKs install it at once instead of at the next start, and do not let users decline it.
+    #[arg(long)]
+    pub mandatory: bool,
+    /// Release it disabled: no device gets it until you enable it.
+    #[arg(long)]
+    pub disabled: bool,
+}
+
+impl DeliveryOptions {
+    /// The percentage, if it was given.
+    pub(super) fn percent(&self) -> Option<i64> {
+        self.rollout.map(|rollout| i64::from(rollout.get()))
+    }
+}
 
 /// Release notes.
 #[derive(Clone, Debug, Args)]
@@ -70,6 +92,15 @@ pub(super) fn range(text: &str) -> Result<String, String> {
         return Err("must not be empty; * means every version".to_owned());
     }
     Range::parse(text).map(|range| range.text().to_owned()).map_err(|error| error.to_string())
+}
+
+/// The target version of the project file, if it has one. Errors: usage (2) if it is not one.
+pub(super) fn range_of_project(context: &Context) -> Result<Option<String>> {
+    let Some(found) = &context.project else { return Ok(None) };
+    let Some(given) = &found.project.target_version else { return Ok(None) };
+    range(given).map(Some).map_err(|why| {
+        Error::usage(format!("{}: target-version {why}", found.path.display()), "Correct the file, or add --target-version.")
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,93 @@
+//! The configuration of an Expo project: `app.json`, or what the project's own Expo CLI makes of `app.config.js`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tokio::process::Command;
+
+use super::node;
+use super::project::{INSTALL, Project};
+use super::run::{self, Output};
+use crate::error::{Error, Result};
+
+/// The evaluated configuration.
+#[derive(Clone, Debug)]
+pub(super) struct Config {
+    /// What `app.json` has below `expo`.
+    pub(super) value: Value,
+    /// The file, for people.
+    pub(super) source: String,
+}
+
+/// The program of the installed Expo. Errors: failed (1) if it is missing.
+pub(super) fn program(project: &Project) -> Result<PathBuf> {
+    let Some(expo) = project.package("expo") else {
+        return Err(Error::failed(format!("expo is not installed in {}", project.root.display()), INSTALL));
+    };
+    let places = ["bin/cli", "bin/cli.js"].map(|place| expo.folder.join(place));
+    places.into_iter().find(|file| file.is_file()).ok_or_else(|| {
+        let what =
+            format!("expo {} has no bundler: {} is missing", expo.version().unwrap_or_default(), expo.folder.join("bin/cli").display());
+        Error::failed(what, INSTALL)
+    })
+}
+
+/// Reads the configuration. Errors: failed (1), usage (2).
+pub(super) async fn read(project: &Project, is_quiet: bool) -> Result<Config> {
+    // An unfinished list: Expo takes these endings.
+    let dynamic = ["ts", "js", "mts", "mjs", "cts", "cjs"].map(|ending| format!("app.config.{ending}"));
+    if let Some(name) = dynamic.into_iter().find(|name| project.root.join(name).is_file()) {
+        return evaluate(project, name, is_quiet).await;
+    }
+    let Some(name) = ["app.json", "app.config.json"].into_iter().find(|name| project.root.join(name).is_file()) else {
+        let what = format!("{} has no app.json and no app.config.js", project.root.display());
+        return Err(Error::usage(what, "Run the command in the Expo project, or give its folder with --project-dir."));
+    };
+    let path = project.root.join(name);
+    from_file(&path).map(|value| Config { value, source: name.to_owned() }).map_err(|why| {
+        Error::usage(format!("{} cannot be read: {why}", path.display()), "Correct the file: `npx expo config` shows what Expo reads.")
+    })
+}
+
+fn from_file(path: &Path) -> Result<Value, String> {
+    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| error.to_string())?;
+    Ok(unwrapped(value))
+}
+
+/// Asks the project's own Expo CLI.
+async fn evaluate(project: &Project, name: String, is_quiet: bool) -> Result<Config> {
+    let program = program(project)?;
+    let mut command = Command::new(node::PROGRAM);
+    command.arg(program).args(["config", "--json"]).current_dir(&project.root);
+    let next = "Run `npx expo config` in the project to see the error.";
+    let what = format!("`expo config`, which reads {name},");
+    let finished = run::run(&mut command, &what, Output::Returned, is_quiet).await?;
+    finished.check(&what, next)?;
+    // The file itself can print.
+    let json = finished.output.find('{').and_then(|start| finished.output.get(start..)).unwrap_or_default();
+    let value: Value = serde_json::from_str(json).map_err(|error| Error::failed(format!("{what} printed no JSON: {error}"), next))?;
+    Ok(Config { value: unwrapped(value), source: name })
+}
+
+/// A configuration without the member that it can be in.
+fn unwrapped(mut value: Value) -> Value {
+    match value.get_mut("expo") {
+        Some(expo) if expo.is_object() => expo.take(),
+        _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_outer_member_is_optional() {
+        assert_eq!(unwrapped(json!({ "expo": { "version": "1" } })), json!({ "version": "1" }));
+        assert_eq!(unwrapped(json!({ "version": "1" })), json!({ "version": "1" }));
+    }
+}

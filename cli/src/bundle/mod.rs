@@ -1,0 +1,219 @@
+//! Builds of React Native and Expo projects, made with the project's own tools: the bundler, the Hermes compiler, the composer of source maps.
+//!
+//! One file per tool; `project` finds what is installed, `target_version` the app version, `keep` has the results that stay. Deliberately not here:
+//! the release of what was built. Start at [`Builder`].
+
+mod bundler;
+mod engine;
+mod expo;
+mod hermes;
+mod keep;
+mod node;
+mod options;
+mod project;
+mod run;
+mod source_map;
+pub(crate) mod target_version;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+pub(crate) use self::options::BuildOptions;
+
+use self::engine::Engine;
+use self::keep::Places;
+use self::project::Project;
+use self::target_version::TargetVersion;
+use crate::error::{Error, Result};
+use crate::output::interrupt;
+
+/// The package's folder: SDKs look for the bundle and the signature in it.
+const FOLDER: &str = "CodePush";
+
+/// The operating system of the devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Platform {
+    /// iOS.
+    Ios,
+    /// Android.
+    Android,
+}
+
+impl Platform {
+    /// Its name for the tools.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ios => "ios",
+            Self::Android => "android",
+        }
+    }
+
+    /// Its name for people.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::Ios => "iOS",
+            Self::Android => "Android",
+        }
+    }
+
+    /// The name under which the SDKs look for the bundle first.
+    const fn bundle_name(self) -> &'static str {
+        match self {
+            Self::Ios => "main.jsbundle",
+            Self::Android => "index.android.bundle",
+        }
+    }
+}
+
+/// Whose bundler it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framework {
+    /// React Native's.
+    ReactNative,
+    /// Expo's.
+    Expo,
+}
+
+/// Builds a project.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    project: Project,
+    framework: Framework,
+    options: BuildOptions,
+    /// The configuration of Expo, if it is an Expo project.
+    expo: Option<expo::Config>,
+    is_quiet: bool,
+}
+
+/// What was built.
+#[derive(Debug)]
+pub(crate) struct Built {
+    /// The folder with bundle and assets. It is named `CodePush`.
+    pub(crate) folder: PathBuf,
+    /// The source map, if it is kept.
+    pub(crate) source_map: Option<PathBuf>,
+    /// What speaks against releasing it.
+    pub(crate) warning: Option<String>,
+    /// Holds the folder, unless it is kept.
+    _work: TempDir,
+}
+
+impl Builder {
+    /// Finds the project and checks its tools, without running the bundler. Returns a warning, if there is something to warn of. Errors: usage (2),
+    /// failed (1).
+    pub(crate) async fn new(framework: Framework, options: BuildOptions, is_quiet: bool) -> Result<(Self, Option<String>)> {
+        let project = Project::find(options.project_dir.as_deref())?;
+        bundler::program(&project, framework)?;
+        let warning = node::check(&project).await?;
+        let expo = if framework == Framework::Expo { Some(expo::read(&project, is_quiet).await?) } else { None };
+        Ok((Self { project, framework, options, expo, is_quiet }, warning))
+    }
+
+    /// The app version that the project builds. Errors: usage (2) if it is not certain.
+    pub(crate) fn target_version(&self, platform: Platform) -> Result<TargetVersion> {
+        let uncertain =
+            |why: String| Error::usage(format!("the target version for {} is not certain: {why}", platform.title()), target_version::NEXT);
+        let native = target_version::native(&self.project.root, self.project.name(), platform, &self.options.native).map_err(uncertain)?;
+        let of_expo = match &self.expo {
+            Some(config) => target_version::of_expo(&config.value, &config.source, platform).map_err(uncertain)?,
+            None => None,
+        };
+        match (native, of_expo) {
+            (Some(native), Some(of_expo)) if native.version != of_expo.version => {
+                // Which one is built depends on whether the folders of the platforms are in the repository.
+                let why = format!("{} is {}, but {} is {}", native.source, native.version, of_expo.source, of_expo.version);
+                Err(uncertain(why))
+            }
+            (Some(found), _) | (None, Some(found)) => Ok(found),
+            (None, None) => Err(uncertain(format!("{} has no native project for it", self.project.root.display()))),
+        }
+    }
+
+    /// Builds for a platform. `is_only` says whether it is the only one that is built. Errors: usage (2), failed (1).
+    pub(crate) async fn build(&self, platform: Platform, is_only: bool) -> Result<Built> {
+        let (project, options) = (&self.project, &self.options);
+        let name = options.bundle_name.as_deref().unwrap_or(platform.bundle_name());
+        let places = Places::new(options, platform, is_only, name)?;
+        let engine = self.engine(platform);
+        let is_for_hermes = options.hermes().unwrap_or(engine.is_hermes);
+        // Before the bundler, which takes minutes.
+        let compiler = if is_for_hermes { Some(hermes::compiler(project, platform)?) } else { None };
+        let entry_file = bundler::entry_file(project, self.framework, platform, options.entry_file.as_deref(), self.is_quiet).await?;
+
+        let work = tempfile::Builder::new().prefix("updraft-").tempdir().map_err(|error| unwritable(&error))?;
+        interrupt::remove_then(work.path());
+        let folder = |name: &str| -> Result<PathBuf> {
+            let folder = work.path().join(name);
+            fs::create_dir(&folder).map_err(|error| unwritable(&error))?;
+            Ok(folder)
+        };
+        let (package, javascript, bytecode) = (folder(FOLDER)?, folder("javascript")?, folder("bytecode")?);
+        // The map's name is in the bundle.
+        let (bundle, map) = (javascript.join(name), javascript.join(format!("{name}.map")));
+        let job = bundler::Job { platform, entry_file: &entry_file, bundle: &bundle, source_map: &map, assets: &package, is_for_hermes };
+        bundler::run(project, self.framework, options, &job, self.is_quiet).await?;
+
+        let (mut finished, mut finished_map) = (bundle.clone(), map.clone());
+        if let Some(compiler) = compiler.filter(|_| !hermes::is_bytecode(&bundle)) {
+            finished = bytecode.join(name);
+            hermes::compile(&compiler, project, options, &bundle, &finished, self.is_quiet).await?;
+            if places.has_source_map() {
+                finished_map = work.path().join("composed.map");
+                let of_hermes = bytecode.join(format!("{name}.map"));
+                source_map::compose(project, &map, &of_hermes, &finished_map, self.is_quiet).await?;
+            }
+        }
+        let warning = warning(hermes::is_bytecode(&finished), &engine);
+        fs::rename(&finished, package.join(name)).map_err(|error| unwritable(&error))?;
+        let (folder, source_map) = places.keep(&package, &finished_map)?;
+        Ok(Built { folder, source_map, warning, _work: work })
+    }
+
+    /// A path for people: below the project if it is.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        self.project.shown(path)
+    }
+
+    fn engine(&self, platform: Platform) -> Engine {
+        let expo = self.expo.as_ref().map(|config| &config.value);
+        engine::find(&self.project.root, platform, self.project.react_native_version(), expo, &self.options.native)
+    }
+}
+
+/// A warning if the bundle is not what the app's builds run best, or at all.
+fn warning(is_bytecode: bool, engine: &Engine) -> Option<String> {
+    match (is_bytecode, engine.is_hermes) {
+        (false, true) => Some(format!(
+            "the bundle is plain JavaScript, but the app's builds use Hermes ({}): it is larger, and devices compile it at each start. Release without --no-hermes",
+            engine.source
+        )),
+        (true, false) => Some(format!(
+            "the bundle is Hermes bytecode, but the app's builds do not use Hermes ({}): they cannot run it. Release without --hermes",
+            engine.source
+        )),
+        _ => None,
+    }
+}
+
+fn unwritable(error: &std::io::Error) -> Error {
+    Error::failed(
+        format!("cannot write to the folder for temporary files: {error}"),
+        "Free some space there, or set TMPDIR to another folder.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bundle_that_does_not_fit_the_engine_is_warned_about() {
+        let engine = |is_hermes: bool| Engine { is_hermes, source: "x".to_owned() };
+        assert_eq!(warning(true, &engine(true)), None);
+        assert_eq!(warning(false, &engine(false)), None);
+        assert!(warning(false, &engine(true)).is_some_and(|text| text.contains("plain JavaScript")));
+        assert!(warning(true, &engine(false)).is_some_and(|text| text.contains("cannot run it")));
+    }
+}

@@ -1,0 +1,203 @@
+//! What `release react-native` and `release expo` share: build, then publish.
+
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::destination::Destination;
+use super::options::{self, DeliveryOptions, NotesOption};
+use super::platforms::PlatformOptions;
+use super::publish::Publication;
+use super::warnings::Warnings;
+use crate::arguments::DeploymentOption;
+use crate::bundle::target_version::TargetVersion;
+use crate::bundle::{BuildOptions, Builder, Built, Framework, Platform};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::output::interrupt;
+use crate::package::signature::SigningKey;
+
+/// Options of commands that build and release.
+#[derive(Debug, Args)]
+pub(super) struct BuildAndRelease {
+    /// The platforms.
+    #[command(flatten)]
+    platforms: PlatformOptions,
+    /// The app versions that it targets: a version or a range. Default: target-version of updraft.toml, or the version that the project builds.
+    #[arg(long, short, value_name = "RANGE", value_parser = options::range)]
+    target_version: Option<String>,
+    /// Who gets it, and how.
+    #[command(flatten)]
+    delivery: DeliveryOptions,
+    /// Sign it with this RSA private key: a PEM file, or env:NAME for an environment variable.
+    #[arg(long, value_name = "KEY")]
+    sign_key: Option<String>,
+    #[command(flatten)]
+    notes: NotesOption,
+    /// If devices already get the same contents, warn instead of failing.
+    #[arg(long)]
+    no_duplicate_release_error: bool,
+    /// Build, check that the deployment exists, and show what would be released; upload nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// The deployment.
+    #[command(flatten)]
+    deployment: DeploymentOption,
+    /// The build.
+    #[command(flatten)]
+    build: BuildOptions,
+}
+
+/// A release of one platform on its way.
+struct Job {
+    platform: Platform,
+    option: DeploymentOption,
+    target_version: TargetVersion,
+    warnings: Warnings,
+    /// Where it goes; `None` in a dry run.
+    destination: Option<Destination>,
+}
+
+impl BuildAndRelease {
+    /// Builds each platform, then releases each.
+    pub(super) async fn run(self, context: &Context, framework: Framework) -> Result<()> {
+        let deployments = self.platforms.deployments(context, &self.deployment)?;
+        let key = self.sign_key.as_deref().map(SigningKey::read).transpose()?.map(Arc::new);
+        let description = self.notes.clone().read()?;
+        let (builder, warning) = Builder::new(framework, self.build.clone(), context.is_quiet()).await?;
+        let mut jobs = Vec::new();
+        for (platform, option) in deployments {
+            let target_version = self.target_version(context, &builder, platform)?;
+            context.note(&format!("{}: target version {}, from {}", platform.title(), target_version.version, target_version.source));
+            jobs.push(Job { platform, option, target_version, warnings: Warnings::default(), destination: None });
+        }
+        if let Some(job) = jobs.first_mut() {
+            job.warnings.add(warning);
+        }
+        if !self.dry_run {
+            // Finds a wrong app or deployment before minutes of work.
+            for job in &mut jobs {
+                let destination = Destination::find(context, &job.option).await?;
+                job.warnings.add(destination.version_warning(&job.target_version.version));
+                job.destination = Some(destination);
+            }
+        }
+        let is_only = jobs.len() == 1;
+        let mut all_built = Vec::new();
+        for job in &mut jobs {
+            all_built.push(build(context, &builder, job, is_only).await?);
+        }
+
+        let mut documents = Map::new();
+        let mut released: Vec<String> = Vec::new();
+        for (job, built) in jobs.into_iter().zip(&all_built) {
+            let platform = job.platform;
+            let publication = Publication {
+                path: &built.folder,
+                range: job.target_version.version.clone(),
+                description: description.clone(),
+                delivery: &self.delivery,
+                key: key.clone(),
+                warnings: job.warnings,
+                members: members(platform, &job.target_version, built),
+                accepts_identical: self.no_duplicate_release_error,
+            };
+            let document = match &job.destination {
+                None => {
+                    let (document, people) = publication.preview(context, &job.option).await?;
+                    if !context.is_json() {
+                        people();
+                    }
+                    document
+                }
+                Some(destination) => {
+                    let what = publish(context, publication, destination).await;
+                    let (document, label) = what.map_err(|error| after(error, platform, &released))?;
+                    released.extend(label.map(|label| format!("{} was released as {label}", platform.title())));
+                    document
+                }
+            };
+            documents.insert(platform.name().to_owned(), document);
+        }
+        if self.dry_run {
+            context.note("Dry run: nothing was uploaded.");
+        }
+        // One platform has the same document as `release create`.
+        let document = match documents.len() {
+            1 => documents.into_iter().next().map(|(_, document)| document).unwrap_or_default(),
+            _ => Value::Object(documents),
+        };
+        context.show(&document, || {});
+        Ok(())
+    }
+
+    /// The target version: the option, the project file, or what the project builds. Errors: usage (2) if it is not certain.
+    fn target_version(&self, context: &Context, builder: &Builder, platform: Platform) -> Result<TargetVersion> {
+        if let Some(range) = &self.target_version {
+            return Ok(TargetVersion { version: range.clone(), source: "--target-version".to_owned() });
+        }
+        if let Some(range) = options::range_of_project(context)? {
+            return Ok(TargetVersion { version: range, source: "target-version of updraft.toml".to_owned() });
+        }
+        builder.target_version(platform)
+    }
+}
+
+/// Builds for a platform, and says what was built.
+async fn build(context: &Context, builder: &Builder, job: &mut Job, is_only: bool) -> Result<Built> {
+    let _step = interrupt::step("nothing was released", "Run the command again.");
+    context.note(&format!("Building for {}", job.platform.title()));
+    let built = builder.build(job.platform, is_only).await?;
+    job.warnings.add(built.warning.clone());
+    if let Some(source_map) = &built.source_map {
+        context.note(&format!("Source map: {}", builder.shown(source_map)));
+    }
+    Ok(built)
+}
+
+/// What the JSON has besides that of `release create`.
+fn members(platform: Platform, target_version: &TargetVersion, built: &Built) -> Map<String, Value> {
+    let members = [
+        ("platform", json!(platform.name())),
+        ("targetVersion", json!(target_version.version)),
+        ("targetVersionSource", json!(target_version.source)),
+        ("sourceMap", json!(built.source_map.as_ref().map(|path| path.display().to_string()))),
+    ];
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Publishes a platform. Returns the JSON and the label.
+async fn publish(context: &Context, publication: Publication<'_>, destination: &Destination) -> Result<(Value, Option<String>)> {
+    let published = publication.publish(context, destination).await?;
+    if !context.is_json() {
+        published.print();
+    }
+    published.finish(context, &destination.target)?;
+    let label = published.label();
+    Ok((published.json, label))
+}
+
+/// A failure after another platform was released: says so, because running the command again would release that one twice.
+fn after(error: Error, platform: Platform, released: &[String]) -> Error {
+    if released.is_empty() {
+        return error;
+    }
+    let what = format!("{} was not released: {}. {}", platform.title(), error.what.trim_end_matches('.'), released.join(", "));
+    let next = format!("{} Then release only this platform: --platform {}", error.next, platform.name());
+    Error { what, next, ..error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_tells_what_was_released() {
+        let error = || Error::failed("the server has a fault", "Try again.");
+        assert_eq!(after(error(), Platform::Ios, &[]), error());
+        let told = after(error(), Platform::Android, &["iOS was released as v3".to_owned()]);
+        assert_eq!(told.what, "Android was not released: the server has a fault. iOS was released as v3");
+        assert_eq!(told.next, "Try again. Then release only this platform: --platform android");
+    }
+}

@@ -1,0 +1,59 @@
+//! The deployment that gets a new release, checked before any work.
+
+use std::collections::BTreeMap;
+
+use shared::api::accounts::AccountAnswer;
+use shared::api::deployments::DeploymentAnswer;
+use shared::api::metrics::{Counts, MetricsAnswer};
+use shared::api::releases::Release;
+
+use super::{Target, versions};
+use crate::arguments::DeploymentOption;
+use crate::config::server::ServerUrl;
+use crate::context::Context;
+use crate::error::Result;
+
+/// A deployment that can get a release.
+#[derive(Debug)]
+pub(super) struct Destination {
+    /// The deployment.
+    pub(super) target: Target,
+    /// Its newest release, if there is one and the credential can read it.
+    pub(super) newest: Option<Release>,
+    /// Where packages are uploaded.
+    pub(super) upload_url: ServerUrl,
+    /// The most bytes that a package can have.
+    pub(super) limit: i64,
+    metrics: BTreeMap<String, Counts>,
+}
+
+impl Destination {
+    /// Finds the deployment. Errors: usage (2), not signed in (3), not found (4).
+    pub(super) async fn find(context: &Context, option: &DeploymentOption) -> Result<Self> {
+        let target = Target::new(context, option)?;
+        // A credential without metrics.read only misses a warning.
+        let metrics = match target.get::<MetricsAnswer>(&["metrics"]).await {
+            Ok(answer) => answer.value.metrics,
+            Err(error) if error.status() == Some(403) => BTreeMap::new(),
+            Err(error) => return Err(error),
+        };
+        let newest = match target.get::<DeploymentAnswer>(&[]).await {
+            Ok(answer) => answer.value.deployment.package,
+            Err(error) if error.status() == Some(403) => None,
+            Err(error) => return Err(error),
+        };
+        let account = target.client.get::<AccountAnswer>("/v1/account").await?.value.account;
+        let upload_url = ServerUrl::parse(&account.upload_url)?;
+        Ok(Self { target, newest, upload_url, limit: account.limits.max_upload_bytes, metrics })
+    }
+
+    /// The app version that most devices report.
+    pub(super) fn most_used_version(&self) -> Option<&str> {
+        versions::seen(&self.metrics).first().map(|(version, _)| *version)
+    }
+
+    /// A warning if no device has a version in the range.
+    pub(super) fn version_warning(&self, range: &str) -> Option<String> {
+        versions::warning(range, &versions::seen(&self.metrics))
+    }
+}

@@ -1,0 +1,70 @@
+//! The platforms that are built, and the app that each of them is released to.
+
+use clap::{Args, ValueEnum};
+
+use crate::arguments::DeploymentOption;
+use crate::bundle::Platform;
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// Which platforms to build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Choice {
+    // No doc comments: with them, clap prints every --help in its long form.
+    Ios,
+    Android,
+    All,
+}
+
+/// The platforms, and their apps.
+#[derive(Clone, Debug, Args)]
+pub(super) struct PlatformOptions {
+    /// The platform, or all to release both in one run.
+    #[arg(long, value_enum)]
+    platform: Choice,
+    /// The app for iOS. Default: app in the table [ios] of updraft.toml.
+    #[arg(long, value_name = "NAME")]
+    app_ios: Option<String>,
+    /// The app for Android. Default: app in the table [android] of updraft.toml.
+    #[arg(long, value_name = "NAME")]
+    app_android: Option<String>,
+}
+
+impl PlatformOptions {
+    /// The platforms, each with the deployment that gets its release. Errors: usage (2) if two would have the same one.
+    pub(super) fn deployments(&self, context: &Context, given: &DeploymentOption) -> Result<Vec<(Platform, DeploymentOption)>> {
+        let option = |platform: Platform| {
+            let mut option = given.clone();
+            option.app.app = self.app(context, platform, given.app.app.as_deref());
+            (platform, option)
+        };
+        let all = match self.platform {
+            Choice::Ios => vec![option(Platform::Ios)],
+            Choice::Android => vec![option(Platform::Android)],
+            Choice::All => vec![option(Platform::Ios), option(Platform::Android)],
+        };
+        let apps: Vec<Option<&str>> = all.iter().map(|(_, option)| context.app(option.app.app.as_deref()).ok()).collect();
+        if let [Some(first), Some(second)] = apps.as_slice()
+            && first == second
+        {
+            let what = format!("both platforms would be released to {first}, and its devices would get the bundle of the other platform");
+            let next = "Give each platform its app: --app-ios NAME --app-android NAME, or the tables [ios] and [android] in updraft.toml.";
+            return Err(Error::usage(what, next));
+        }
+        Ok(all)
+    }
+
+    /// The platform's app: its own option, `--app`, its table in the project file. Without one, the project file's `app` is used, as everywhere.
+    fn app(&self, context: &Context, platform: Platform, given: Option<&str>) -> Option<String> {
+        let own = match platform {
+            Platform::Ios => self.app_ios.as_deref(),
+            Platform::Android => self.app_android.as_deref(),
+        };
+        let of_project = context.project.as_ref().and_then(|found| match platform {
+            Platform::Ios => found.project.ios.as_ref(),
+            Platform::Android => found.project.android.as_ref(),
+        });
+        let of_project = of_project.and_then(|settings| settings.app.as_deref());
+        [own, given, of_project].into_iter().flatten().find(|name| !name.is_empty()).map(str::to_owned)
+    }
+}

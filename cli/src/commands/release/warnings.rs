@@ -1,0 +1,63 @@
+//! What speaks against a release, without stopping it.
+
+use serde_json::{Value, json};
+use shared::api::releases::Release;
+use shared::package::{is_bundle, is_single_bundle};
+
+use std::path::Path;
+
+use crate::context::Context;
+use crate::output::times;
+use crate::package::{Kind, Package, PackagedFile};
+
+/// How much larger a package can be without a warning, in bytes, however small it was before.
+const SMALL_GROWTH: u64 = 100_000;
+
+/// Warnings: printed at once, and in the JSON of the result.
+#[derive(Debug, Default)]
+pub(super) struct Warnings(Vec<String>);
+
+impl Warnings {
+    /// Prints and keeps a warning, if there is one.
+    pub(super) fn add(&mut self, warning: Option<String>) {
+        if let Some(warning) = warning {
+            Context::warn(&warning);
+            self.0.push(warning);
+        }
+    }
+
+    /// Adds them to a document.
+    pub(super) fn put(self, document: &mut Value) {
+        if let Some(members) = document.as_object_mut() {
+            members.insert("warnings".to_owned(), json!(self.0));
+        }
+    }
+}
+
+/// A package that is much larger than that of the newest release: often, source maps or another build have slipped in.
+pub(super) fn larger(package: &Package, newest: &Release) -> Option<String> {
+    let before = u64::try_from(newest.size).ok().filter(|size| *size > 0)?;
+    let grew = package.size.saturating_mul(2) > before.saturating_mul(3) && package.size.saturating_sub(before) > SMALL_GROWTH;
+    grew.then(|| {
+        format!(
+            "the package has {}, more than half as much again as {} ({}). Are source maps or other files in it that devices do not need?",
+            times::size(package.size),
+            String::from(newest.label),
+            times::size(before)
+        )
+    })
+}
+
+/// A package in which devices find nothing to run. It is only a warning: an SDK can be told another name.
+pub(super) fn without_bundle(path: &Path, package: &Package) -> Option<String> {
+    let is_single = package.kind == Kind::SingleFile;
+    let is_bundle = |file: &PackagedFile| if is_single { is_single_bundle(&file.name) } else { is_bundle(&file.name) };
+    let is_empty = !package.files.iter().any(is_bundle);
+    is_empty.then(|| {
+        let verb = if is_single { "is" } else { "has" };
+        format!(
+            "{} {verb} no JavaScript bundle (*.bundle, *.jsbundle) and no index.html: devices may find nothing to run in it. Give the folder that the bundler wrote, such as ./CodePush or ./www.",
+            path.display()
+        )
+    })
+}
