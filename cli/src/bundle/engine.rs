@@ -47,8 +47,12 @@ fn android(root: &Path, options: &NativeOptions) -> Option<Engine> {
         let path = folder.join("gradle.properties");
         let text = fs::read_to_string(&path).ok()?;
         // The last one wins.
-        let value = properties(&text).filter(|(name, _)| *name == "hermesEnabled").last()?.1.parse().ok()?;
-        Some(Engine { is_hermes: value, source: format!("hermesEnabled={value} in {}", shown(root, &path)) })
+        let last = |names: &[&str]| properties(&text).filter(|(name, _)| names.contains(name)).last().map(|(_, value)| value.to_owned());
+        let file = shown(root, &path);
+        if let Some(is_hermes) = last(&["hermesEnabled", "react.hermesEnabled"]).and_then(|value| value.parse().ok()) {
+            return Some(Engine { is_hermes, source: format!("hermesEnabled={is_hermes} in {file}") });
+        }
+        engine(&Value::String(last(&["expo.jsEngine"])?), &format!("expo.jsEngine in {file}"))
     });
     of_properties.or_else(|| {
         let file = file?;
@@ -129,6 +133,8 @@ mod tests {
         for (version, file, text, expected) in [
             ((0, 80), properties, "hermesEnabled=false\n", false),
             ((0, 80), properties, "hermesEnabled = true\n", true),
+            ((0, 80), properties, "react.hermesEnabled=false\n", false),
+            ((0, 80), properties, "expo.jsEngine=jsc\n", false),
             ((0, 80), properties, "# hermesEnabled=false\n", true),
             ((0, 80), properties, "hermesEnabled=maybe\n", true),
             ((0, 68), gradle, "project.ext.react = [ enableHermes: true ]", true),

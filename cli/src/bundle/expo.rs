@@ -44,16 +44,16 @@ pub(super) async fn read(project: &Project, is_quiet: bool) -> Result<Config> {
         let what = format!("{} has no app.json and no app.config.js", project.root.display());
         return Err(Error::usage(what, "Run the command in the Expo project, or give its folder with --project-dir."));
     };
-    let path = project.root.join(name);
-    from_file(&path).map(|value| Config { value, source: name.to_owned() }).map_err(|why| {
-        Error::usage(format!("{} cannot be read: {why}", path.display()), "Correct the file: `npx expo config` shows what Expo reads.")
-    })
+    match from_file(&project.root.join(name)) {
+        Some(value) => Ok(Config { value, source: name.to_owned() }),
+        // Expo also reads comments, and says where a file is malformed.
+        None => evaluate(project, name.to_owned(), is_quiet).await,
+    }
 }
 
-fn from_file(path: &Path) -> Result<Value, String> {
-    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| error.to_string())?;
-    Ok(unwrapped(value))
+fn from_file(path: &Path) -> Option<Value> {
+    let text = fs::read_to_string(path).ok()?;
+    serde_json::from_str(text.trim_start_matches('\u{feff}')).ok().map(unwrapped)
 }
 
 /// Asks the project's own Expo CLI.

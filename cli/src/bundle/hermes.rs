@@ -39,6 +39,7 @@ pub(super) fn compiler(project: &Project, platform: Platform) -> Result<PathBuf>
 }
 
 /// Where the compiler can be. Each React Native has only one of them, so a newer compiler never compiles for an older engine.
+/// A compiler that is found from the project, but not from React Native, belongs to something else.
 fn places(root: &Path, react_native: &Package, platform: Platform, system: &str) -> Vec<PathBuf> {
     let executable = executable(system);
     let mut places = Vec::new();
@@ -50,7 +51,7 @@ fn places(root: &Path, react_native: &Package, platform: Platform, system: &str)
     places.push(react_native.folder.join("sdks/hermesc").join(executable));
     // From 0.83 on, a package that React Native depends on; up to 0.68, another one.
     for (name, folder) in [("hermes-compiler", "hermesc"), ("hermes-engine", "")] {
-        if let Some(package) = Package::resolve(&react_native.folder, name).or_else(|| Package::resolve(root, name)) {
+        if let Some(package) = Package::resolve(&react_native.folder, name) {
             places.push(package.folder.join(folder).join(executable));
         }
     }

@@ -186,7 +186,7 @@ impl Builder {
 fn warning(is_bytecode: bool, engine: &Engine) -> Option<String> {
     match (is_bytecode, engine.is_hermes) {
         (false, true) => Some(format!(
-            "the bundle is plain JavaScript, but the app's builds use Hermes ({}): it is larger, and devices compile it at each start. Release without --no-hermes",
+            "the bundle is plain JavaScript, but the app's builds use Hermes ({}): devices compile it at each start, which is slow. Release without --no-hermes",
             engine.source
         )),
         (true, false) => Some(format!(
