@@ -61,7 +61,7 @@ pub(crate) fn report() {
         return;
     }
     for folder in FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-        // What is gone already is no failure.
+        // What does not exist anymore is no failure.
         let _ = fs::remove_dir_all(folder);
     }
     super::terminal::restore();

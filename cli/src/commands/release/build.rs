@@ -112,10 +112,14 @@ impl BuildAndRelease {
                     document
                 }
                 Some(destination) => {
-                    let what = publish(context, publication, destination).await;
-                    let (document, label) = what.map_err(|error| after(error, platform, &released))?;
-                    released.extend(label.map(|label| format!("{} was released as {label}", platform.title())));
-                    document
+                    let published = publication.publish(context, destination).await;
+                    let published = published.map_err(|error| if is_only { error } else { after(error, platform, &released) })?;
+                    released.extend(published.label().map(|label| format!("{} was released as {label}", platform.title())));
+                    if !context.is_json() {
+                        published.print();
+                    }
+                    published.finish(context, &destination.target)?;
+                    published.json
                 }
             };
             documents.insert(platform.name().to_owned(), document);
@@ -167,24 +171,14 @@ fn members(platform: Platform, target_version: &TargetVersion, built: &Built) ->
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Publishes a platform. Returns the JSON and the label.
-async fn publish(context: &Context, publication: Publication<'_>, destination: &Destination) -> Result<(Value, Option<String>)> {
-    let published = publication.publish(context, destination).await?;
-    if !context.is_json() {
-        published.print();
-    }
-    published.finish(context, &destination.target)?;
-    let label = published.label();
-    Ok((published.json, label))
-}
-
-/// A failure after another platform was released: says so, because running the command again would release that one twice.
+/// A failure of one of two platforms: says what was released, because running the command again would release that one twice.
 fn after(error: Error, platform: Platform, released: &[String]) -> Error {
+    let what = format!("{} was not released: {}", platform.title(), error.what);
     if released.is_empty() {
-        return error;
+        return Error { what, ..error };
     }
-    let what = format!("{} was not released: {}. {}", platform.title(), error.what.trim_end_matches('.'), released.join(", "));
-    let next = format!("{} Then release only this platform: --platform {}", error.next, platform.name());
+    let what = format!("{what}. {}", released.join(", "));
+    let next = format!("{}. Then release only this platform: --platform {}", error.next.trim_end_matches('.'), platform.name());
     Error { what, next, ..error }
 }
 
@@ -195,7 +189,7 @@ mod tests {
     #[test]
     fn a_failure_tells_what_was_released() {
         let error = || Error::failed("the server has a fault", "Try again.");
-        assert_eq!(after(error(), Platform::Ios, &[]), error());
+        assert_eq!(after(error(), Platform::Ios, &[]).what, "iOS was not released: the server has a fault");
         let told = after(error(), Platform::Android, &["iOS was released as v3".to_owned()]);
         assert_eq!(told.what, "Android was not released: the server has a fault. iOS was released as v3");
         assert_eq!(told.next, "Try again. Then release only this platform: --platform android");

@@ -10,9 +10,9 @@ use crate::error::Result;
 /// Examples in the command's help.
 pub(super) const EXAMPLES: &str = "Examples:
   updraft release expo --platform ios -d Staging
-  updraft release expo --platform android -d Production --rollout 20 --source-map-output maps/
+  updraft release expo --platform android -d Production --rollout 20 --output-dir build
   updraft release expo --platform all --app-ios my-app-ios --app-android my-app-android
-  updraft release expo --platform ios --target-version '^1.2.0' --output-dir build --dry-run";
+  updraft release expo --platform ios --target-version '^1.2.0' --dry-run";
 
 /// Builds and releases an Expo project.
 #[derive(Debug, Args)]

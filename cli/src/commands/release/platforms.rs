@@ -22,10 +22,10 @@ pub(super) struct PlatformOptions {
     /// The platform, or all to release both in one run.
     #[arg(long, value_enum)]
     platform: Choice,
-    /// The app for iOS. Default: app in the table [ios] of updraft.toml.
+    /// The app for iOS. Default: ios.app in updraft.toml.
     #[arg(long, value_name = "NAME")]
     app_ios: Option<String>,
-    /// The app for Android. Default: app in the table [android] of updraft.toml.
+    /// The app for Android. Default: android.app in updraft.toml.
     #[arg(long, value_name = "NAME")]
     app_android: Option<String>,
 }

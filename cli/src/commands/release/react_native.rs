@@ -10,9 +10,9 @@ use crate::error::Result;
 /// Examples in the command's help.
 pub(super) const EXAMPLES: &str = "Examples:
   updraft release react-native --platform ios -d Staging
-  updraft release react-native --platform android -d Production --rollout 20 --source-map-output maps/
+  updraft release react-native --platform android -d Production --rollout 20 --output-dir build
   updraft release react-native --platform all --app-ios my-app-ios --app-android my-app-android
-  updraft release react-native --platform ios --target-version '^1.2.0' --output-dir build --dry-run";
+  updraft release react-native --platform ios --target-version '^1.2.0' --dry-run";
 
 /// Builds and releases a React Native project.
 #[derive(Debug, Args)]
