@@ -35,7 +35,6 @@ pub(super) fn program(project: &Project) -> Result<PathBuf> {
 
 /// Reads the configuration. Errors: failed (1), usage (2).
 pub(super) async fn read(project: &Project, is_quiet: bool) -> Result<Config> {
-    // An unfinished list: Expo takes these endings.
     let dynamic = ["ts", "js", "mts", "mjs", "cts", "cjs"].map(|ending| format!("app.config.{ending}"));
     if let Some(name) = dynamic.into_iter().find(|name| project.root.join(name).is_file()) {
         return evaluate(project, name, is_quiet).await;
@@ -65,10 +64,15 @@ async fn evaluate(project: &Project, name: String, is_quiet: bool) -> Result<Con
     let what = format!("`expo config`, which reads {name},");
     let finished = run::run(&mut command, &what, Output::Returned, is_quiet).await?;
     finished.check(&what, next)?;
-    // The file itself can print.
-    let json = finished.output.find('{').and_then(|start| finished.output.get(start..)).unwrap_or_default();
+    let json = json(&finished.output);
     let value: Value = serde_json::from_str(json).map_err(|error| Error::failed(format!("{what} printed no JSON: {error}"), next))?;
     Ok(Config { value: unwrapped(value), source: name })
+}
+
+/// The JSON in an output. The configuration itself can print lines before it.
+fn json(output: &str) -> &str {
+    let start = if output.starts_with('{') { Some(0) } else { output.find("\n{").map(|end| end + 1) };
+    start.and_then(|start| output.get(start..)).unwrap_or_default()
 }
 
 /// A configuration without the member that it can be in.
@@ -89,5 +93,13 @@ mod tests {
     fn the_outer_member_is_optional() {
         assert_eq!(unwrapped(json!({ "expo": { "version": "1" } })), json!({ "version": "1" }));
         assert_eq!(unwrapped(json!({ "version": "1" })), json!({ "version": "1" }));
+    }
+
+    #[test]
+    fn what_a_configuration_prints_is_skipped() {
+        for output in ["{\"a\":1}\n", "hello {\n{\"a\":1}\n"] {
+            assert_eq!(super::json(output), "{\"a\":1}\n");
+        }
+        assert_eq!(super::json("nothing"), "");
     }
 }

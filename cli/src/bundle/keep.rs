@@ -34,7 +34,7 @@ impl Places {
         source_maps.extend(output.as_ref().map(|folder| folder.join(&map_name)));
         let places = Self { output, source_maps };
         if let Some(package) = places.package() {
-            check(&package)?;
+            check(&package, bundle_name)?;
         }
         Ok(places)
     }
@@ -65,8 +65,8 @@ impl Places {
 }
 
 /// Refuses to replace a folder that no build has written.
-fn check(package: &Path) -> Result<()> {
-    let is_build = |name: &str| name.ends_with(".bundle") || name.ends_with(".jsbundle");
+fn check(package: &Path, bundle_name: &str) -> Result<()> {
+    let is_build = |name: &str| name == bundle_name || name.ends_with(".bundle") || name.ends_with(".jsbundle");
     let names: Vec<String> = match fs::read_dir(package) {
         Ok(entries) => entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -156,6 +156,8 @@ mod tests {
         fs::write(folder.path().join("CodePush/thesis.txt"), "x").unwrap();
         let options = BuildOptions { output_dir: Some(folder.path().to_owned()), ..BuildOptions::default() };
         assert!(Places::new(&options, Platform::Ios, true, "main.jsbundle").unwrap_err().what.contains("would be lost"));
+        // The bundle of an earlier build can have any name.
+        assert!(Places::new(&options, Platform::Ios, true, "thesis.txt").is_ok());
     }
 
     #[test]

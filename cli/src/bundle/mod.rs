@@ -127,7 +127,14 @@ impl Builder {
                 Err(uncertain(why))
             }
             (Some(found), _) | (None, Some(found)) => Ok(found),
-            (None, None) => Err(uncertain(format!("{} has no native project for it", self.project.root.display()))),
+            (None, None) => {
+                let files = match platform {
+                    Platform::Android => "there is no android/app/build.gradle",
+                    Platform::Ios => "there is no Xcode project and no Info.plist in ios",
+                };
+                let of_expo = self.expo.as_ref().map(|config| format!(", and {} has no version", config.source)).unwrap_or_default();
+                Err(uncertain(format!("{files}{of_expo}")))
+            }
         }
     }
 

@@ -82,6 +82,10 @@ fn version_name(statements: &[Statement]) -> Result<Expression, String> {
         let (path, rest) = script::path(&statement.tokens);
         let Some((last, before)) = path.split_last() else { continue };
         let blocks: Vec<&str> = statement.blocks.iter().map(String::as_str).chain(before.iter().copied()).collect();
+        // A variable of this name.
+        if blocks.iter().any(|block| ["ext", "extra"].contains(block)) {
+            continue;
+        }
         match *last {
             "versionName" | "setVersionName" => {
                 // Reading it, as in `println versionName`, does not begin a statement; without a value, it is the end of an expression.
@@ -174,6 +178,10 @@ mod tests {
             ("def major = 1\ndef minor = 2\ndef patch = 3\n", "\"${major}.${minor}.$patch\""),
             ("def major = 1\ndef rest = \"2.3\"\n", "major + '.' + rest"),
             ("def a = '1.2.3'\ndef v = a\n", "v.toString()"),
+            ("def versionName = '1.2.3'\n", "versionName"),
+            ("ext.versionName = '1.2.3'\n", "ext.versionName"),
+            ("ext { versionName = '1.2.3' }\n", "project.versionName"),
+            ("if (versionName == '7') { println versionName }\next { versionName = '1.2.3' }\n", "project.versionName"),
         ] {
             let found = app(&format!("{before}{}", with(value)));
             assert!(found.as_ref().is_ok_and(|found| found.starts_with("1.2.3 from")), "{before}{value}: {found:?}");
