@@ -11,6 +11,7 @@ mod lock;
 mod npm;
 mod packages;
 mod postgres;
+mod projects;
 mod prose;
 mod python;
 mod screenshots;

@@ -114,6 +114,43 @@ pub fn python(root: &Path) -> io::Result<PathBuf> {
     Ok(environment.join("bin/python"))
 }
 
+/// The projects in `tests/fixtures` that tests build and release.
+pub const PROJECTS: [&str; 2] = ["react-native", "expo"];
+
+/// Written once a project is installed.
+pub const PROJECT_STAMP: &str = ".updraft-complete";
+
+/// Where a project of [`PROJECTS`] is in the repository.
+pub fn project_source(root: &Path, name: &str) -> PathBuf {
+    root.join("tests/fixtures").join(name)
+}
+
+/// The directory of a project with its npm packages, in the cache: one per content. Tests do not change it.
+///
+/// Fails if the project cannot be read, or as [`cache`] does.
+pub fn project(root: &Path, name: &str) -> io::Result<PathBuf> {
+    let source = project_source(root, name);
+    let mut hasher = Sha256::new();
+    for file in files(&source)? {
+        hasher.update(file.strip_prefix(&source).unwrap_or(&file).to_string_lossy().as_bytes());
+        hasher.update([0]);
+        hasher.update(Sha256::digest(std::fs::read(&file)?));
+    }
+    let name = hasher.finalize().iter().take(8).fold(format!("project-{name}-"), |name, byte| format!("{name}{byte:02x}"));
+    Ok(cache()?.join(name))
+}
+
+/// All files below a directory, in order.
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut entries = std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?;
+    entries.sort_unstable();
+    let mut found = Vec::new();
+    for path in entries {
+        if path.is_dir() { found.extend(files(&path)?) } else { found.push(path) }
+    }
+    Ok(found)
+}
+
 /// `PATH` with the directory of `node` first, for npm programs that start with `#!/usr/bin/env node`.
 ///
 /// Fails if a directory name contains the separator, which `PATH` cannot express.

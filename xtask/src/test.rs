@@ -50,7 +50,10 @@ fn add_all(session: &Session, stages: &mut Stages) {
             }
         },
         |stages| {
-            has_worker = stages.check(&worker, "setup, the Worker", || Kit::for_worker(&worker).map(drop));
+            has_worker = stages.check(&worker, "setup, the Worker", || {
+                Kit::for_worker(&worker)?;
+                tools::install_projects(&worker)
+            });
             if has_worker {
                 check::add_wasm(&worker, stages);
                 build_worker(&worker, stages);

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 use xtask::paths;
 
 use crate::{
-    lock, npm, python,
+    lock, npm, projects, python,
     session::{Failure, Session, cargo, forget_own_package, say},
 };
 
@@ -71,11 +71,16 @@ pub(crate) fn install_programs(session: &Session) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Installs what tests of the CLI build: they also need the repository's Node.js, so this comes after [`Kit::for_worker`].
+pub(crate) fn install_projects(session: &Session) -> Result<(), Failure> {
+    projects::install(session)
+}
+
 /// Installs everything that any command needs.
 pub(crate) fn install_all(session: &Session) -> Result<(), Failure> {
     install_programs(session)?;
     Kit::for_worker(session)?;
-    Ok(())
+    install_projects(session)
 }
 
 /// cargo-deny, installed if missing.

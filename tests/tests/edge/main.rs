@@ -14,6 +14,7 @@ mod logins;
 mod outage;
 mod panics;
 mod pass_through;
+mod react_native;
 mod readme;
 mod replay;
 mod reports;

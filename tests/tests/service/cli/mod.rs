@@ -10,6 +10,7 @@ mod help;
 mod init;
 mod installing;
 mod metrics;
+mod react_native;
 mod releases;
 mod schemas;
 mod servers;

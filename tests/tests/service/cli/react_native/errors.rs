@@ -1,0 +1,88 @@
+//! What is missing or wrong in a project: one line what, one line what to do.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+use tests::Cli;
+
+use super::{project, with_tools};
+
+/// A bundler that writes a plain bundle.
+const BUNDLER: &str = "const fs = require('node:fs');\n\
+    const option = (name) => process.argv[process.argv.indexOf(name) + 1];\n\
+    fs.writeFileSync(option('--bundle-output'), 'console.log(1);\\n');\n\
+    fs.writeFileSync(option('--sourcemap-output'), '{}');\n";
+
+/// A user in a project that has these packages.
+fn with_packages(packages: &[&str]) -> Cli {
+    let cli = with_tools(Cli::new());
+    let dependencies: serde_json::Map<_, _> = packages.iter().map(|name| ((*name).to_owned(), json!("1.0.0"))).collect();
+    cli.write("package.json", json!({ "name": "sample", "dependencies": dependencies }).to_string());
+    cli.write("index.js", "");
+    for name in packages {
+        let version = json!({ "name": name, "version": "0.87.1", "engines": { "node": ">= 22.11.0" } });
+        cli.write(&format!("node_modules/{name}/package.json"), version.to_string());
+    }
+    cli.write("node_modules/react-native/cli.js", BUNDLER);
+    cli
+}
+
+const RELEASE: [&str; 7] = ["release", "react-native", "--platform", "android", "-t", "1.0.0", "--dry-run"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_is_named_with_what_to_do() {
+    let complete = ["react-native", "@react-native-community/cli"];
+    let (what, next) = with_tools(Cli::new()).run(&RELEASE).await.error(2);
+    assert!(what.contains("package.json") && next.contains("--project-dir"), "{what} {next}");
+    let cli = with_packages(&complete);
+    std::fs::remove_dir_all(cli.project().join("node_modules/react-native")).unwrap();
+    let (what, next) = cli.run(&RELEASE).await.error(1);
+    assert!(what.contains("react-native is not installed") && next.contains("npm"), "{what} {next}");
+    let (what, next) = with_packages(&complete[..1]).run(&RELEASE).await.error(1);
+    assert!(what.contains("@react-native-community/cli is not installed") && next.contains("npm install"), "{what} {next}");
+    let (what, next) = with_packages(&["react-native", "expo"]).run(&RELEASE).await.error(1);
+    assert!(what.contains("has no bundler") && next.contains("updraft release expo"), "{what} {next}");
+    let (what, next) = with_packages(&complete).run(&RELEASE).await.error(1);
+    assert!(what.contains("the Hermes compiler of react-native 0.87.1 was not found") && next.contains("--no-hermes"), "{what} {next}");
+    let cli = with_packages(&complete);
+    std::fs::remove_file(cli.project().join("index.js")).unwrap();
+    let (what, next) = cli.run(&[&RELEASE[..], &["--no-hermes"]].concat()).await.error(2);
+    assert!(what.contains("index.android.js") && next.contains("--entry-file"), "{what} {next}");
+    let (what, next) = cli.run(&[&RELEASE[..], &["--no-hermes", "-e", "src/none.js"]].concat()).await.error(2);
+    assert!(what.contains("src/none.js") && next.contains("--entry-file"), "{what} {next}");
+    let (what, next) = with_packages(&complete).run(&["release", "react-native", "--platform", "ios", "--dry-run"]).await.error(2);
+    assert!(what.contains("the target version for iOS is not certain") && next.contains("--target-version"), "{what} {next}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_too_old_is_named() {
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    cli.write("bin/node", "#!/bin/sh\necho v18.9.1\n");
+    let program = cli.project().join("bin/node");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    let (what, next) = cli.with("PATH", &path).run(&RELEASE).await.error(1);
+    assert_eq!(what, "Node.js v18.9.1 is too old: react-native 0.87.1 needs >= 22.11.0");
+    assert!(next.contains("PATH"), "{next}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_that_is_not_for_hermes_is_warned_about() {
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    let document = cli.json(&[&RELEASE[..], &["--no-hermes"]].concat()).await;
+    let warning = document["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("the bundle is plain JavaScript, but the app's builds use Hermes"), "{document}");
+    cli.write("android/gradle.properties", "hermesEnabled=false\n");
+    assert_eq!(cli.json(&RELEASE).await["warnings"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_that_fails_is_told_with_its_reason() {
+    let cli = with_tools(Cli::new());
+    let folder = project("react-native");
+    let place = ["--project-dir", folder.to_str().unwrap(), "-e", "broken.js"];
+    let ended = cli.run(&[&RELEASE[..], &place].concat()).await;
+    let (what, next) = ended.error(1);
+    assert!(what.starts_with("the bundler failed with exit code 1: ") && what.contains("broken.js: Unexpected token (2:6)"), "{what}");
+    assert!(next.contains("Correct what it names"), "{next}");
+}
