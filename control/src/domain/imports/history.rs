@@ -87,7 +87,7 @@ impl History<'_> {
             return Ok(Written::Done(Outcome::OtherPackages { labels }));
         }
         let told: HashMap<ReleaseId, String> = repo::told(&mut change, deployment).await?.into_iter().collect();
-        let (mut added, mut updated, mut kept, mut last) = (0, 0, Vec::new(), imported.last_label);
+        let (mut added, mut updated, mut kept, mut last, mut is_noted) = (0, 0, Vec::new(), imported.last_label, false);
         for entry in self.releases {
             let label = i64::from(entry.release.label.number());
             if let Some(row) = here.get(&label) {
@@ -103,6 +103,7 @@ impl History<'_> {
                 }
                 if before != Some(&now) {
                     repo::tell(&mut change, &row.id, &now).await?;
+                    is_noted = true;
                 }
                 continue;
             }
@@ -128,6 +129,9 @@ impl History<'_> {
         let is_same = added == 0 && updated == 0 && counted.as_deref().unwrap_or("{}") == counts;
         let outcome = Written::Done(Outcome::Imported { added, updated, kept });
         if is_same {
+            if is_noted {
+                change.commit_bookkeeping().await?;
+            }
             return Ok(outcome);
         }
         let context = change.context();

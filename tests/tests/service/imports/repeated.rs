@@ -72,6 +72,14 @@ async fn what_was_changed_here_stays_and_is_named() {
     let ended = cli.expect(0, &again).await;
     assert!(ended.out.contains("not taken over from the other server: v3."), "{ended:?}");
     assert_eq!(old.downloads(), 5);
+    // Releases that were imported before this was noted are noted by the next import.
+    app.change("DELETE FROM imported_releases", &[]).await;
+    change(&ada, "v3", json!({ "isDisabled": true })).await.assert(200);
+    releases[2]["description"] = json!("ours");
+    put(&old, &["bob"], &releases);
+    assert!(imported(&app, &old.base, "key", &[]).await.contains("; nothing new"));
+    change(&ada, "v4", json!({ "isDisabled": true })).await.assert(200);
+    assert!(imported(&app, &old.base, "key", &[]).await.contains("not taken over from the other server: v4."));
 }
 
 #[tokio::test(flavor = "multi_thread")]
