@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 pub(crate) use self::options::BuildOptions;
+pub(crate) use self::run::hide;
 
 use self::engine::Engine;
 use self::keep::Places;

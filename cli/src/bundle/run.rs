@@ -1,6 +1,7 @@
 //! Runs the project's programs: their output goes to standard error as it comes, and what tells why one failed is kept.
 
 use std::process::{ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
@@ -12,6 +13,10 @@ use crate::output::terminal;
 
 /// How long to wait for the rest of the output after a program has ended. Its own children can keep the pipe open.
 const REST: Duration = Duration::from_secs(2);
+/// The variable with the credential.
+const TOKEN: &str = "UPDRAFT_TOKEN";
+/// The variable with the private key, if it is in one.
+static KEY: OnceLock<String> = OnceLock::new();
 /// The longest line in an error, in characters.
 const LONGEST: usize = 300;
 
@@ -35,10 +40,20 @@ pub(super) enum Output {
     Returned,
 }
 
-/// Runs a program to its end. `what` names it in errors. Errors: failed (1) if it does not start.
+/// Keeps a variable from the project's programs.
+pub(crate) fn hide(variable: &str) {
+    // There is one key in a run of the CLI.
+    let _ = KEY.set(variable.to_owned());
+}
+
+/// Runs a program to its end, without credential and private key: bundlers run code of hundreds of packages, which must not release or sign anything. `what` names it in errors. Errors: failed (1) if it does not start.
 pub(super) async fn run(command: &mut Command, what: &str, output: Output, is_quiet: bool) -> Result<Finished> {
     let next = "Install the project's packages again, on this kind of machine.";
     let cannot = |error: &std::io::Error| Error::failed(format!("cannot run {what}: {error}"), next);
+    command.env_remove(TOKEN);
+    if let Some(key) = KEY.get() {
+        command.env_remove(key);
+    }
     let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn();
     let mut child = started.map_err(|error| cannot(&error))?;
     let (mut of_output, mut of_errors) = (Telling::default(), Telling::default());

@@ -12,7 +12,7 @@ use super::publish::Publication;
 use super::warnings::Warnings;
 use crate::arguments::DeploymentOption;
 use crate::bundle::target_version::TargetVersion;
-use crate::bundle::{BuildOptions, Builder, Built, Framework, Platform};
+use crate::bundle::{self, BuildOptions, Builder, Built, Framework, Platform};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::interrupt;
@@ -63,6 +63,9 @@ impl BuildAndRelease {
     /// Builds each platform, then releases each.
     pub(super) async fn run(self, context: &Context, framework: Framework) -> Result<()> {
         let deployments = self.platforms.deployments(context, &self.deployment)?;
+        if let Some(variable) = self.sign_key.as_deref().and_then(|key| key.strip_prefix("env:")) {
+            bundle::hide(variable);
+        }
         let key = self.sign_key.as_deref().map(SigningKey::read).transpose()?.map(Arc::new);
         let description = self.notes.clone().read()?;
         let (builder, warning) = Builder::new(framework, self.build.clone(), context.is_quiet()).await?;

@@ -4,6 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 use tests::Cli;
+use tokio::process::Command;
+use xtask::paths;
 
 use super::{project, with_tools};
 
@@ -74,6 +76,28 @@ async fn a_bundle_that_is_not_for_hermes_is_warned_about() {
     assert!(warning.starts_with("the bundle is plain JavaScript, but the app's builds use Hermes"), "{document}");
     cli.write("android/gradle.properties", "hermesEnabled=false\n");
     assert_eq!(cli.json(&RELEASE).await["warnings"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_code_of_packages_gets_neither_credential_nor_key() {
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    let script = "const { privateKey } = require('node:crypto').generateKeyPairSync('rsa', { modulusLength: 2048 });\
+        process.stdout.write(privateKey.export({ type: 'pkcs8', format: 'pem' }));";
+    let key = Command::new(paths::node(&paths::root()).unwrap()).args(["-e", script]).output().await.unwrap();
+    assert!(key.status.success());
+    let cli = cli.with("UPDRAFT_TOKEN", "a-credential").with("SIGN_KEY", &String::from_utf8(key.stdout).unwrap());
+    cli.write("node_modules/react-native/cli.js", format!("{BUNDLER}fs.writeFileSync('environment', JSON.stringify(process.env));\n"));
+    cli.expect(0, &[&RELEASE[..], &["--no-hermes", "--sign-key", "env:SIGN_KEY"]].concat()).await;
+    let seen: serde_json::Value = serde_json::from_slice(&std::fs::read(cli.project().join("environment")).unwrap()).unwrap();
+    assert!(
+        seen["UPDRAFT_TOKEN"].is_null() && seen["SIGN_KEY"].is_null() && seen["PATH"].is_string(),
+        "the names of what it gets: {:?}",
+        names(&seen)
+    );
+}
+
+fn names(environment: &serde_json::Value) -> Vec<&String> {
+    environment.as_object().unwrap().keys().collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
