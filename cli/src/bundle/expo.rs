@@ -35,11 +35,10 @@ pub(super) fn program(project: &Project) -> Result<PathBuf> {
 
 /// Reads the configuration. Errors: failed (1), usage (2).
 pub(super) async fn read(project: &Project, is_quiet: bool) -> Result<Config> {
-    let dynamic = ["ts", "js", "mts", "mjs", "cts", "cjs"].map(|ending| format!("app.config.{ending}"));
-    if let Some(name) = dynamic.into_iter().find(|name| project.root.join(name).is_file()) {
+    if let Some(name) = script(project) {
         return evaluate(project, name, is_quiet).await;
     }
-    let Some(name) = ["app.json", "app.config.json"].into_iter().find(|name| project.root.join(name).is_file()) else {
+    let Some(name) = static_file(project) else {
         let what = format!("{} has no app.json and no app.config.js", project.root.display());
         return Err(Error::usage(what, "Run the command in the Expo project, or give its folder with --project-dir."));
     };
@@ -48,6 +47,27 @@ pub(super) async fn read(project: &Project, is_quiet: bool) -> Result<Config> {
         // Expo also reads comments, and says where a file is malformed.
         None => evaluate(project, name.to_owned(), is_quiet).await,
     }
+}
+
+/// The configuration if it is a plain file; `None` if there is none. Errors: the name of the file that only Expo's CLI can read.
+pub(super) fn of_files(project: &Project) -> Result<Option<Config>, String> {
+    if let Some(name) = script(project) {
+        return Err(name);
+    }
+    let Some(name) = static_file(project) else { return Ok(None) };
+    let value = from_file(&project.root.join(name)).ok_or(name)?;
+    Ok(Some(Config { value, source: name.to_owned() }))
+}
+
+/// The script that has the configuration, if one does.
+fn script(project: &Project) -> Option<String> {
+    let names = ["ts", "js", "mts", "mjs", "cts", "cjs"].map(|ending| format!("app.config.{ending}"));
+    names.into_iter().find(|name| project.root.join(name).is_file())
+}
+
+/// The plain file that has the configuration, if one does.
+fn static_file(project: &Project) -> Option<&'static str> {
+    ["app.json", "app.config.json"].into_iter().find(|name| project.root.join(name).is_file())
 }
 
 fn from_file(path: &Path) -> Option<Value> {

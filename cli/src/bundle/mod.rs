@@ -6,6 +6,7 @@
 mod bundler;
 mod engine;
 mod expo;
+pub(crate) mod fingerprint;
 mod hermes;
 mod keep;
 mod node;
@@ -24,6 +25,7 @@ pub(crate) use self::options::BuildOptions;
 pub(crate) use self::run::hide;
 
 use self::engine::Engine;
+use self::fingerprint::NativeProject;
 use self::keep::Places;
 use self::project::Project;
 use self::target_version::TargetVersion;
@@ -116,27 +118,17 @@ impl Builder {
     pub(crate) fn target_version(&self, platform: Platform) -> Result<TargetVersion> {
         let uncertain =
             |why: String| Error::usage(format!("the target version for {} is not certain: {why}", platform.title()), target_version::NEXT);
-        let native = target_version::native(&self.project.root, self.project.name(), platform, &self.options.native).map_err(uncertain)?;
-        let of_expo = match &self.expo {
-            Some(config) => target_version::of_expo(&config.value, &config.source, platform).map_err(uncertain)?,
-            None => None,
-        };
-        match (native, of_expo) {
-            (Some(native), Some(of_expo)) if native.version != of_expo.version => {
-                // Which one is built depends on whether the folders of the platforms are in the repository.
-                let why = format!("{} is {}, but {} is {}", native.source, native.version, of_expo.source, of_expo.version);
-                Err(uncertain(why))
-            }
-            (Some(found), _) | (None, Some(found)) => Ok(found),
-            (None, None) => {
-                let files = match platform {
-                    Platform::Android => "there is no android/app/build.gradle",
-                    Platform::Ios => "there is no Xcode project and no Info.plist in ios",
-                };
-                let of_expo = self.expo.as_ref().map(|config| format!(", and {} has no version", config.source)).unwrap_or_default();
-                Err(uncertain(format!("{files}{of_expo}")))
-            }
-        }
+        target_version::of_project(&self.project, self.expo.as_ref(), platform, &self.options.native).map_err(uncertain)
+    }
+
+    /// The project as its native builds see it.
+    pub(crate) async fn native_project(&self) -> NativeProject {
+        NativeProject::of_build(&self.project, self.expo.as_ref(), &self.options.native, self.is_quiet).await
+    }
+
+    /// The folder with the project's `package.json`.
+    pub(crate) fn root(&self) -> &Path {
+        &self.project.root
     }
 
     /// Builds for a platform. `is_only` says whether it is the only one that is built. Errors: usage (2), failed (1).

@@ -16,7 +16,7 @@ pub(crate) struct Project {
     /// The folder with its `package.json`.
     pub(crate) root: PathBuf,
     /// Its `package.json`.
-    manifest: Value,
+    pub(super) manifest: Value,
     /// The React Native that is installed.
     pub(super) react_native: Package,
 }
@@ -27,7 +27,7 @@ pub(super) struct Package {
     /// Its folder, without symbolic links: what it depends on is found from there.
     pub(super) folder: PathBuf,
     /// Its `package.json`.
-    manifest: Value,
+    pub(super) manifest: Value,
 }
 
 impl Project {

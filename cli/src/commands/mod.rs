@@ -16,6 +16,7 @@ mod deployment;
 mod device;
 mod doctor;
 mod figures;
+mod fingerprint;
 mod import;
 mod init;
 mod login;
@@ -64,6 +65,9 @@ pub(crate) enum Command {
     /// Create, list and manage releases.
     #[command(subcommand)]
     Release(release::ReleaseCommand),
+    /// Record what native code binaries are built from, and compare it with the project.
+    #[command(subcommand)]
+    Fingerprint(fingerprint::FingerprintCommand),
     /// Show and widen staged rollouts.
     #[command(subcommand)]
     Rollout(rollout::RolloutCommand),
@@ -110,6 +114,7 @@ impl Command {
             Self::App(command) => command.run(context).await,
             Self::Deployment(command) => command.run(context).await,
             Self::Release(command) => command.run(context).await,
+            Self::Fingerprint(command) => command.run(context).await,
             Self::Rollout(command) => command.run(context).await,
             Self::Metrics(command) => command.run(context).await,
             Self::Check(command) => command.run(context).await,

@@ -16,7 +16,8 @@ use clap::Args;
 use serde_json::Value;
 use shared::version::AppVersion;
 
-use super::Platform;
+use super::project::Project;
+use super::{Platform, expo};
 
 /// What to do if the version is not certain.
 pub(crate) const NEXT: &str = "Give the app version with --target-version, such as --target-version 1.2.3.";
@@ -57,13 +58,37 @@ pub(crate) struct NativeOptions {
     pub(crate) pod_file: Option<PathBuf>,
 }
 
-/// The version of the native project; `None` if there is no such project. Errors: why it is not certain.
-pub(crate) fn native(
-    root: &Path,
-    name: Option<&str>,
+/// The version that a project builds. `expo` is the configuration of Expo, if it has one. Errors: why it is not certain.
+pub(super) fn of_project(
+    project: &Project,
+    expo: Option<&expo::Config>,
     platform: Platform,
     options: &NativeOptions,
-) -> Result<Option<TargetVersion>, String> {
+) -> Result<TargetVersion, String> {
+    let native = native(&project.root, project.name(), platform, options)?;
+    let of_expo = match expo {
+        Some(config) => of_expo(&config.value, &config.source, platform)?,
+        None => None,
+    };
+    match (native, of_expo) {
+        (Some(native), Some(of_expo)) if native.version != of_expo.version => {
+            // Which one is built depends on whether the folders of the platforms are in the repository.
+            Err(format!("{} is {}, but {} is {}", native.source, native.version, of_expo.source, of_expo.version))
+        }
+        (Some(found), _) | (None, Some(found)) => Ok(found),
+        (None, None) => {
+            let files = match platform {
+                Platform::Android => "there is no android/app/build.gradle",
+                Platform::Ios => "there is no Xcode project and no Info.plist in ios",
+            };
+            let of_expo = expo.map(|config| format!(", and {} has no version", config.source)).unwrap_or_default();
+            Err(format!("{files}{of_expo}"))
+        }
+    }
+}
+
+/// The version of the native project; `None` if there is no such project. Errors: why it is not certain.
+fn native(root: &Path, name: Option<&str>, platform: Platform, options: &NativeOptions) -> Result<Option<TargetVersion>, String> {
     match platform {
         Platform::Android => {
             if let Some(given) = &options.gradle_file
@@ -83,7 +108,7 @@ pub(crate) fn native(
 }
 
 /// The version of an Expo configuration; `None` if it has none. Errors: why it is not certain.
-pub(super) fn of_expo(config: &Value, file: &str, platform: Platform) -> Result<Option<TargetVersion>, String> {
+fn of_expo(config: &Value, file: &str, platform: Platform) -> Result<Option<TargetVersion>, String> {
     match app_json::version(config, platform).map_err(|why| format!("{file}: {why}"))? {
         Some((version, name)) => exact(&version, format!("{name} in {file}")).map(Some),
         None => Ok(None),

@@ -9,6 +9,7 @@ mod detect;
 mod diff;
 mod edits;
 mod expo;
+mod fingerprint;
 mod json;
 mod plan;
 mod plist;
@@ -88,8 +89,9 @@ impl InitCommand {
             let next = "Ask for the role Developer or Admin, or use an API key with the scope `deploy` or `apps`.";
             return Err(Error::failed(format!("you cannot read the key of the deployment {}", target.deployment), next));
         }
+        let sdk = Sdk { url: format!("{}/", target.server), key: target.key.clone(), only: self.platform };
         if let Some(kind) = kind {
-            kind.plan(&mut sdk_plan, &Sdk { url: format!("{}/", target.server), key: target.key.clone(), only: self.platform });
+            kind.plan(&mut sdk_plan, &sdk);
         }
         let mut file_plan = Plan::new(folder);
         let other = known.and_then(|project| project.app.as_deref()).filter(|app| *app != target.app && file_plan.has(project::NAME));
@@ -98,6 +100,11 @@ impl InitCommand {
             context.note(&format!("updraft.toml keeps the app {other}. Add {option} to the commands for {platform}."));
         } else {
             plan_project_file(&mut file_plan, &target);
+        }
+        if matches!(kind, Some(detect::Kind::ReactNative | detect::Kind::Expo)) {
+            for note in fingerprint::plan(&mut file_plan, &sdk) {
+                context.note(&printable(&note));
+            }
         }
 
         let is_made = self.make(context, &file_plan, &sdk_plan, &step)?;

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::destination::Destination;
+use super::fingerprint::Binaries;
 use super::options::{self, DeliveryOptions, NotesOption};
 use super::platforms::PlatformOptions;
 use super::publish::Publication;
@@ -78,6 +79,7 @@ impl BuildAndRelease {
         if let Some(job) = jobs.first_mut() {
             job.warnings.add(warning);
         }
+        compare(context, &builder, &mut jobs).await;
         if !self.dry_run {
             // Finds a wrong app or deployment before minutes of work.
             for job in &mut jobs {
@@ -148,6 +150,25 @@ impl BuildAndRelease {
             return Ok(TargetVersion { version: range, source: "target-version of updraft.toml".to_owned() });
         }
         builder.target_version(platform)
+    }
+}
+
+/// Compares the project with the binaries that each release targets.
+async fn compare(context: &Context, builder: &Builder, jobs: &mut [Job]) {
+    match Binaries::read(builder).await {
+        Ok(None) => {}
+        Ok(Some(binaries)) => {
+            for job in jobs {
+                for warning in binaries.warnings(context, job.platform, &job.target_version.version) {
+                    job.warnings.add(Some(warning));
+                }
+            }
+        }
+        Err(warning) => {
+            if let Some(job) = jobs.first_mut() {
+                job.warnings.add(Some(warning));
+            }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 /// Which platforms to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Choice {
+pub(in crate::commands) enum Choice {
     // No doc comments: with them, clap prints every --help in its long form.
     Ios,
     Android,
