@@ -41,7 +41,7 @@ pub(crate) struct Fingerprint {
 pub(crate) enum Engine {
     /// Hermes.
     Hermes,
-    /// JavaScriptCore, or another engine that takes plain JavaScript.
+    /// `JavaScriptCore`, or another engine that takes plain JavaScript.
     Jsc,
 }
 

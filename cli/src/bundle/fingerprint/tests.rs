@@ -39,7 +39,9 @@ impl Planted {
     /// A package with these files.
     fn package(&self, folder: &str, version: &str, files: &[&str]) {
         self.write(&format!("{folder}/package.json"), &json!({ "version": version }).to_string());
-        files.iter().for_each(|file| self.write(&format!("{folder}/{file}"), ""));
+        for file in files {
+            self.write(&format!("{folder}/{file}"), "");
+        }
     }
 
     /// A package that depends on others.
