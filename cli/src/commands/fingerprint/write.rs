@@ -43,7 +43,7 @@ impl WriteCommand {
         let json = json!({ "file": NAME, "isChanged": is_changed, "platforms": platforms, "warnings": warnings });
         context.show(&json, || {});
         for binary in &binaries {
-            context.done(&printable(&described(binary)));
+            context.done(&printable(&described(binary, is_changed)));
         }
         if is_changed {
             context.note(&format!("Wrote {NAME}. Commit it: releases compare the project with it."));
@@ -65,7 +65,8 @@ fn document(binary: &Binary) -> Value {
 }
 
 /// The binary for people.
-fn described(binary: &Binary) -> String {
+fn described(binary: &Binary, is_changed: bool) -> String {
+    let recorded = if is_changed { "Recorded" } else { "Already recorded:" };
     let fingerprint = &binary.fingerprint;
     let modules = match fingerprint.modules.len() {
         0 => "no other packages with native code".to_owned(),
@@ -73,5 +74,5 @@ fn described(binary: &Binary) -> String {
         count => format!("{count} other packages with native code"),
     };
     let (react_native, engine) = (&fingerprint.react_native, fingerprint.engine.name());
-    format!("{} (from {}): react-native {react_native} with {engine}, {modules}", binary.title(), binary.source)
+    format!("{recorded} {} (from {}): react-native {react_native} with {engine}, {modules}", binary.title(), binary.source)
 }

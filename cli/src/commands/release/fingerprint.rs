@@ -51,6 +51,6 @@ fn consequence(found: &[Difference]) -> &'static str {
     if found.iter().all(|difference| difference.change == Change::Removed) {
         "an update that no longer uses it runs there"
     } else {
-        "an update that uses what differs crashes there. Build a new binary, or give a narrower --target-version"
+        "an update that uses what differs can crash there. Build a new binary, or give a narrower --target-version"
     }
 }
