@@ -2,7 +2,7 @@
 
 use shared::version::Range;
 
-use crate::bundle::fingerprint::{Change, Difference, Fingerprints, NAME, NativeProject, differences, summary};
+use crate::bundle::fingerprint::{Change, Difference, Fingerprint, Fingerprints, NAME, NativeProject, differences, summary};
 use crate::bundle::{Builder, Platform};
 use crate::context::Context;
 use crate::output::table::printable;
@@ -26,24 +26,25 @@ impl Binaries {
 
     /// A warning for each app version in the range whose binaries differ. Notes if there is nothing to compare with.
     pub(super) fn warnings(&self, context: &Context, platform: Platform, range: &str) -> Vec<String> {
-        // It is one: options are checked.
-        let Ok(parsed) = Range::parse(range) else { return Vec::new() };
-        let mut targeted = self.file.targeted(platform, &parsed).peekable();
-        if targeted.peek().is_none() {
+        warnings(&self.file, &self.project.fingerprint(platform), platform, range).unwrap_or_else(|| {
             let note = format!("{NAME} has no binary for {} that {range} targets: native code is not compared.", platform.title());
             context.note(&printable(&note));
-            return Vec::new();
-        }
-        let now = self.project.fingerprint(platform);
-        targeted
-            .filter_map(|(version, built)| {
-                let found = differences(built, &now);
-                let built = summary(&found)?;
-                let title = platform.title();
-                Some(printable(&format!("the {title} binaries of {version} were built {built}: {}", consequence(&found))))
-            })
-            .collect()
+            Vec::new()
+        })
     }
+}
+
+/// The warnings; `None` if no recorded binary gets the update.
+fn warnings(file: &Fingerprints, now: &Fingerprint, platform: Platform, range: &str) -> Option<Vec<String>> {
+    let range = Range::parse(range).ok()?;
+    let mut targeted = file.targeted(platform, &range).peekable();
+    targeted.peek()?;
+    let warning = |(version, built): (_, &Fingerprint)| {
+        let found = differences(built, now);
+        let built = summary(&found)?;
+        Some(printable(&format!("the {} binaries of {version} were built {built}: {}", platform.title(), consequence(&found))))
+    };
+    Some(targeted.filter_map(warning).collect())
 }
 
 /// What it means for a release.
@@ -52,5 +53,39 @@ fn consequence(found: &[Difference]) -> &'static str {
         "an update that no longer uses it runs there"
     } else {
         "an update that uses what differs can crash there. Build a new binary, or give a narrower --target-version"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bundle::fingerprint::{BinaryVersion, Engine};
+
+    fn fingerprint(modules: &[(&str, &str)]) -> Fingerprint {
+        let modules = modules.iter().map(|(name, version)| ((*name).to_owned(), (*version).to_owned())).collect();
+        Fingerprint { engine: Engine::Hermes, modules, react_native: "0.87.1".to_owned() }
+    }
+
+    #[test]
+    fn each_targeted_version_that_differs_is_warned_about() {
+        let mut file = Fingerprints::default();
+        let now = fingerprint(&[("react-native-camera", "4.0.0"), ("react-native-svg", "15.2.0")]);
+        for (version, modules) in [
+            ("1.2.3", &[("react-native-svg", "15.1.0")][..]),
+            ("1.3.0", &[("react-native-camera", "4.0.0"), ("react-native-svg", "15.2.0")]),
+            ("1.4.0", &[("react-native-camera", "4.0.0"), ("react-native-old", "1.0.0"), ("react-native-svg", "15.2.0")]),
+        ] {
+            file.insert(Platform::Ios, BinaryVersion::parse(version).unwrap(), fingerprint(modules));
+        }
+        let warned = |range: &str| warnings(&file, &now, Platform::Ios, range);
+        let first = "the iOS binaries of 1.2.3 were built with react-native-svg 15.1.0, now 15.2.0; without react-native-camera: an update that uses \
+                     what differs can crash there. Build a new binary, or give a narrower --target-version";
+        let last = "the iOS binaries of 1.4.0 were built with react-native-old 1.0.0, which the project no longer has: an update that no longer \
+                    uses it runs there";
+        assert_eq!(warned("^1.0.0"), Some(vec![first.to_owned(), last.to_owned()]));
+        assert_eq!(warned("1.2.3"), Some(vec![first.to_owned()]));
+        assert_eq!(warned("~1.3"), Some(vec![]));
+        assert_eq!(warned("2.x"), None);
+        assert_eq!(warnings(&file, &now, Platform::Android, "*"), None);
     }
 }
