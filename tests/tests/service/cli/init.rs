@@ -90,6 +90,29 @@ async fn a_react_native_project() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_installed_react_native_project_gets_a_fingerprint() {
+    let place = Place::new().await;
+    place.cli.write("package.json", package("react-native"));
+    place.cli.write("node_modules/react-native/package.json", r#"{ "version": "0.87.1" }"#);
+    place.cli.write("android/app/src/main/res/values/strings.xml", STRINGS);
+    place.cli.write("android/app/build.gradle", "android { defaultConfig { versionName \"1.2.3\" } }");
+    place.cli.write("ios/Demo/Info.plist", PLIST);
+    let said = place.cli.expect(0, INIT).await.err;
+    assert!(said.contains("Wrote updraft-fingerprint.json."), "{said}");
+    assert!(said.contains("updraft-fingerprint.json gets no entry for iOS: the app version is not certain: "), "{said}");
+    let file: Value = serde_json::from_str(&place.read("updraft-fingerprint.json")).unwrap();
+    let entry = json!({ "engine": "hermes", "modules": {}, "reactNative": "0.87.1" });
+    assert_eq!(file, json!({ "version": 1, "android": { "1.2.3": entry } }));
+
+    // A recorded binary can be in a store.
+    place.cli.write("node_modules/react-native/package.json", r#"{ "version": "0.88.0" }"#);
+    assert_eq!(place.cli.json(INIT).await["changes"], json!([]));
+    place.cli.expect(1, &["fingerprint", "check", "--platform", "android"]).await;
+    place.cli.expect(0, &["fingerprint", "write", "--platform", "android"]).await;
+    place.cli.expect(0, &["fingerprint", "check", "--platform", "android"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_app_of_its_own_for_each_platform() {
     let place = Place::new().await;
     place.ada.create_app("demo-android").await;
