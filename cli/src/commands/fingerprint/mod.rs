@@ -19,9 +19,9 @@ use crate::error::{Error, Result};
 /// Commands on what binaries are built from.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FingerprintCommand {
-    /// Record what native code the binaries of this app version are built from. Run it where you build them.
+    /// Record what native code the binaries of this app version are built from.
     #[command(
-        after_help = "Examples:\n  updraft fingerprint write\n  updraft fingerprint write --platform ios --app-version 1.2.3\n\nIt writes updraft-fingerprint.json next to package.json. Commit the file: releases compare the project with it."
+        after_help = "Examples:\n  updraft fingerprint write\n  updraft fingerprint write --platform ios --app-version 1.2.3\n\nRun it where you build the binaries. It writes updraft-fingerprint.json next to package.json. Commit the file: releases compare\nthe project with it."
     )]
     Write(write::WriteCommand),
     /// Compare the project with what the binaries of this app version were built from.
