@@ -79,6 +79,42 @@ async fn a_bundle_that_is_not_for_hermes_is_warned_about() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn native_modules_that_the_binaries_lack_are_warned_about() {
+    let cli = with_packages(&["react-native", "@react-native-community/cli", "react-native-svg"]);
+    let module = |name: &str, version: &str| {
+        cli.write(&format!("node_modules/{name}/android/build.gradle"), "");
+        cli.write(&format!("node_modules/{name}/package.json"), json!({ "name": name, "version": version }).to_string());
+    };
+    module("react-native-svg", "15.1.0");
+    let (what, next) = cli.run(&["fingerprint", "check", "--platform", "android", "--app-version", "1.0.0"]).await.error(2);
+    assert!(what.contains("updraft-fingerprint.json") && next.contains("updraft fingerprint write"), "{what} {next}");
+    cli.expect(0, &["fingerprint", "write", "--platform", "android", "--app-version", "1.0.0"]).await;
+    let release = [&RELEASE[..], &["--no-hermes"]].concat();
+    let of_binaries = |document: &serde_json::Value| {
+        let warnings = document["warnings"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned());
+        warnings.filter(|text| text.contains("binaries")).collect::<Vec<_>>()
+    };
+    assert_eq!(of_binaries(&cli.json(&release).await), Vec::<String>::new());
+    cli.expect(0, &["fingerprint", "check", "--platform", "android", "--app-version", "1.0.0"]).await;
+    // The project goes on, the binaries stay.
+    module("react-native-svg", "15.2.0");
+    module("react-native-camera", "4.0.0");
+    let dependencies =
+        json!({ "react-native": "1", "@react-native-community/cli": "1", "react-native-svg": "1", "react-native-camera": "1" });
+    cli.write("package.json", json!({ "name": "sample", "dependencies": dependencies }).to_string());
+    let warnings = of_binaries(&cli.json(&release).await);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    for part in ["the Android binaries of 1.0.0 were built with", "react-native-svg 15.1.0, now 15.2.0", "without react-native-camera"] {
+        assert!(warnings[0].contains(part), "{part} in {warnings:?}");
+    }
+    let ended = cli.expect(1, &["fingerprint", "check", "--platform", "android", "--app-version", "1.0.0"]).await;
+    assert!(ended.out.contains("react-native-svg") && ended.out.contains("react-native-camera"), "{ended:?}");
+    // Another target: nothing is known about its binaries.
+    let other = ["release", "react-native", "--platform", "android", "-t", "2.0.0", "--dry-run", "--no-hermes"];
+    assert_eq!(of_binaries(&cli.json(&other).await), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_code_of_packages_gets_neither_credential_nor_key() {
     let cli = with_packages(&["react-native", "@react-native-community/cli"]);
     let script = "const { privateKey } = require('node:crypto').generateKeyPairSync('rsa', { modulusLength: 2048 });\
