@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use shared::keys::Label;
 
-use crate::plan::{self, Place, Plan, Problem};
+use crate::plan::{self, Place, Plan, Problem, THE_ACCOUNT};
 use crate::run::Room;
 use crate::source::{Fault, Source};
 use crate::staging::{Staged, Staging, StagingFault};
@@ -16,6 +16,9 @@ use crate::staging::{Staged, Staging, StagingFault};
 const AT_ONCE: usize = 4;
 /// So many packages that cannot be downloaded are the server's fault, not theirs.
 const MOST_FAULTS: usize = 5;
+/// What stands against a history that is another one than the one that was imported.
+const OTHER_PACKAGE: &str = "has another package there than here. If the history there was cleared, delete the deployment here, whose key stays yours, and \
+    import again";
 /// After how many packages to say how far it is.
 const SAY_EVERY: usize = 50;
 
@@ -25,6 +28,9 @@ pub enum PackagesFault {
     /// The folder for them cannot be used.
     #[error(transparent)]
     Disk(#[from] Fault),
+    /// Some were not fetched.
+    #[error("not all packages are there. Start the import again: it continues")]
+    Missing,
     /// Too many cannot be downloaded.
     #[error("the other server does not deliver its packages; the last answer: {0}. Start the import again later: it continues")]
     TooMany(Fault),
@@ -86,15 +92,16 @@ fn place(app: &str, deployment: &str, label: Label) -> Place {
 /// Releases with one package, by the package's name in the folder.
 type ByPackage = BTreeMap<String, Vec<(Place, plan::Release)>>;
 
-/// The releases whose packages are needed, and those that are at the target already. Without a package hash of the source, only the package tells whether
-/// it is still the same.
+/// The releases whose packages are needed, and those that are at the target already, or are not taken anymore. Without a package hash of the source, only
+/// the package tells whether it is still the same.
 fn needed(plan: &Plan, room: &Room) -> (ByPackage, HashSet<Place>) {
     let (mut by_package, mut here) = (ByPackage::new(), HashSet::new());
     for app in &plan.apps {
         for deployment in &app.deployments {
             for release in &deployment.releases {
                 let place = place(&app.source_name, &deployment.source_name, release.label);
-                if release.package_hash.is_some() && room.here.contains_key(&place) {
+                let is_known = room.here.contains_key(&place);
+                if room.leaves_alone(&place) || (room.is_settled(&place) && (!is_known || release.package_hash.is_some())) {
                     here.insert(place);
                 } else {
                     by_package.entry(Staging::name(release)).or_default().push((place, release.clone()));
@@ -105,14 +112,35 @@ fn needed(plan: &Plan, room: &Room) -> (ByPackage, HashSet<Place>) {
     (by_package, here)
 }
 
-/// The bytes of these packages as far as the source tells them, each counted once for each app.
+/// The bytes of these packages as far as the source tells them, each counted once for each app. Servers copy packages: the hash tells which are the same.
 fn told_bytes(by_package: &ByPackage) -> u64 {
-    let of = |releases: &Vec<(Place, plan::Release)>| {
-        let apps: HashSet<&str> = releases.iter().map(|(place, _)| place.app.as_str()).collect();
-        let size = releases.iter().filter_map(|(_, release)| release.size).max().unwrap_or_default();
-        size.saturating_mul(apps.len() as u64)
-    };
-    by_package.values().map(of).fold(0, u64::saturating_add)
+    let mut sizes: BTreeMap<(&str, String), u64> = BTreeMap::new();
+    for (name, releases) in by_package {
+        for (place, release) in releases {
+            let package = release.package_hash.as_ref().map_or_else(|| name.clone(), ToString::to_string);
+            let size = sizes.entry((place.app.as_str(), package)).or_default();
+            *size = (*size).max(release.size.unwrap_or_default());
+        }
+    }
+    sizes.into_values().fold(0, u64::saturating_add)
+}
+
+/// Names the releases whose label stands for another package at the target: then the history there is another one.
+fn name_others(plan: &mut Plan, room: &Room, packages: &Packages) {
+    let mut problems = Vec::new();
+    for app in &plan.apps {
+        for deployment in &app.deployments {
+            for release in &deployment.releases {
+                let place = place(&app.source_name, &deployment.source_name, release.label);
+                let told = packages.staged.get(&place).map(|staged| &staged.package_hash).or(release.package_hash.as_ref());
+                let is_other = room.here.get(&place).zip(told).is_some_and(|(here, told)| here != told);
+                if is_other && !room.leaves_alone(&place) {
+                    problems.push(Problem::new(place, OTHER_PACKAGE));
+                }
+            }
+        }
+    }
+    plan.problems.extend(problems);
 }
 
 /// Downloads and checks the packages of all releases that are not at the target yet. Those that cannot be imported become problems of the plan. Releases
@@ -128,9 +156,11 @@ pub async fn fetch(
     let mut packages = Packages { here, ..Packages::default() };
     let (total, expected, most) = (by_package.len(), told_bytes(&by_package), room.bytes.unwrap_or(u64::MAX));
     if expected > most {
-        return Ok(Packages { bytes: expected, is_cut: true, ..packages });
+        packages = Packages { bytes: expected, is_cut: true, ..packages };
+        finish(plan, room, &packages);
+        return Ok(packages);
     }
-    staging.check_space(expected)?;
+    staging.check_space(expected.saturating_sub(staging.bytes().await?))?;
     if total > 0 {
         told(&format!("Downloading and checking {total} packages."));
     }
@@ -178,7 +208,16 @@ pub async fn fetch(
         plan.problems.extend(releases.iter().map(|(place, _)| problem(place.clone(), text.clone())));
     }
     drop(fetched);
+    finish(plan, room, &packages);
     Ok(packages)
+}
+
+fn finish(plan: &mut Plan, room: &Room, packages: &Packages) {
+    name_others(plan, room, packages);
+    if packages.is_cut {
+        let place = Place { app: THE_ACCOUNT.to_owned(), deployment: None, label: None };
+        plan.problems.push(Problem::new(place, "there is no room for all packages, so not all of them were downloaded and checked"));
+    }
 }
 
 /// The package of a release. If its address has expired, the history has a new one.

@@ -32,7 +32,7 @@ pub enum Outcome {
         added: usize,
         /// Releases that were changed at the source.
         updated: usize,
-        /// Releases that were changed here, and keep that although the source now says something else.
+        /// Releases that were changed here and there, and keep what they have here.
         kept: Vec<Label>,
     },
     /// Releases have another package at the source than here: nothing was changed.
@@ -142,9 +142,6 @@ impl Report {
             formatter,
             "Found at {source}: apps {apps}, deployments {deployments}, releases {releases}, new packages {packages} ({bytes} bytes)."
         )?;
-        if !self.has_all_packages {
-            writeln!(formatter, "There is no room for all packages, so not all of them were downloaded and checked.")?;
-        }
         list(formatter, "Carried over in another form:", &self.notes)?;
         list(formatter, "Left out, because an upload here would be refused:", &self.left_out)
     }
@@ -227,7 +224,7 @@ fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &Impor
     if let Outcome::Imported { kept, .. } = outcome
         && !kept.is_empty()
     {
-        writeln!(formatter, "    Changed here since the last import, and not taken over from the other server: {}.", joined(kept))?;
+        writeln!(formatter, "    Changed both here and on the other server, so they keep what they have here: {}.", joined(kept))?;
     }
     if !marked.is_empty() {
         let labels = joined(marked);

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use shared::archive::ArchiveLimits;
 use shared::hash::PackageHash;
+use shared::keys::Label;
 
 use crate::packages::{self, Packages, PackagesFault};
 use crate::plan::{self, Limits, Place, Plan, Problem};
@@ -49,6 +50,32 @@ pub struct Room {
     pub here: HashMap<Place, PackageHash>,
     /// The bytes of packages that fit into the quota; `None` without one.
     pub bytes: Option<u64>,
+    /// The newest label of each deployment that came from the source: no release up to it is taken. `None` if none at all is.
+    settled: HashMap<Place, Option<u32>>,
+}
+
+impl Room {
+    /// An empty place with room for so many bytes.
+    pub fn of(bytes: Option<u64>) -> Self {
+        Self { bytes, ..Self::default() }
+    }
+
+    /// Notes a deployment that is there: the newest label that came from the source, and whether imports leave the deployment alone.
+    pub fn settle(&mut self, deployment: Place, newest: Option<Label>, has_own: bool) {
+        let newest = newest.map_or(0, Label::number);
+        self.settled.insert(deployment, (!has_own).then_some(newest));
+    }
+
+    /// Whether imports leave a deployment alone.
+    pub fn leaves_alone(&self, place: &Place) -> bool {
+        self.settled.get(&Place { label: None, ..place.clone() }) == Some(&None)
+    }
+
+    /// Whether a release is not taken anymore: an import has been beyond it, or leaves the deployment alone.
+    pub fn is_settled(&self, place: &Place) -> bool {
+        let newest = self.settled.get(&Place { label: None, ..place.clone() });
+        newest.is_some_and(|newest| newest.is_none_or(|newest| place.label.is_some_and(|label| label.number() <= newest)))
+    }
 }
 
 /// An app that was created, with what became of its collaborators.
@@ -115,6 +142,8 @@ impl Run<'_> {
         let mut plan = plan::plan(apps, self.limits);
         let staging = Staging::open(self.folder, self.archive, self.largest_package).await?;
         let room = target.room(source.address(), &plan).await.map_err(RunError::Target)?;
+        // What would be left out anyway stands against nothing.
+        plan.problems.retain(|problem| !(problem.can_be_left_out && room.is_settled(&problem.remark.place)));
         let packages = packages::fetch(&source, &staging, &mut plan, &room, told).await?;
         let mut report = Report::new(source.address(), self.account, &plan, &packages);
         plan.problems.extend(target.problems(source.address(), &plan, packages.bytes()).await.map_err(RunError::Target)?);
@@ -147,6 +176,10 @@ impl Ready {
                 };
                 told(&format!("Importing {} / {}: {count}.", planned.source_name, deployment.source_name));
                 let history = packages.of(&planned.source_name, deployment);
+                if history.len() != deployment.releases.len() {
+                    // A gap would never be filled: labels only grow.
+                    return Err(PackagesFault::Missing.into());
+                }
                 let outcome = target.history(&app, deployment, &history).await.map_err(RunError::Target)?;
                 deployments.push(ImportedDeployment {
                     name: deployment.name.as_str().to_owned(),

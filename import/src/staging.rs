@@ -78,6 +78,15 @@ impl Staging {
         &self.folder
     }
 
+    /// The bytes that are in the folder already.
+    pub async fn bytes(&self) -> Result<u64, Fault> {
+        let (mut entries, mut bytes) = (fs::read_dir(&self.folder).await.map_err(Fault::Disk)?, 0_u64);
+        while let Some(entry) = entries.next_entry().await.map_err(Fault::Disk)? {
+            bytes = bytes.saturating_add(entry.metadata().await.map_err(Fault::Disk)?.len());
+        }
+        Ok(bytes)
+    }
+
     /// Checks that this many bytes more fit on the disk, twice: here and in the storage, which is often on the same one. Some space stays free, because a
     /// full disk stops the server, too. Errors: if they do not.
     pub fn check_space(&self, bytes: u64) -> Result<(), Fault> {

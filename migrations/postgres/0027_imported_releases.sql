@@ -1,4 +1,4 @@
--- What the other server said about a release when it was imported last, as a hash: a release that says something else here was changed here since.
+-- What the other server said about a release when it was imported last, as JSON: what differs from it here was changed here since.
 -- The same file name stands in migrations/sqlite; the texts are equal.
 
 CREATE TABLE imported_releases (

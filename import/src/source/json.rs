@@ -185,6 +185,65 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for BoundedVisitor<BTreeMap<String, 
     }
 }
 
+/// The names of an object's members, at most [`MOST_ENTRIES`]. Anything else has none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names(pub(super) Vec<String>);
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NamesVisitor)
+    }
+}
+
+struct NamesVisitor;
+
+impl<'de> Visitor<'de> for NamesVisitor {
+    type Value = Names;
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_bool<E>(self, _value: bool) -> Result<Names, E> {
+        Ok(Names::default())
+    }
+
+    fn visit_f64<E>(self, _value: f64) -> Result<Names, E> {
+        Ok(Names::default())
+    }
+
+    fn visit_i64<E>(self, _value: i64) -> Result<Names, E> {
+        Ok(Names::default())
+    }
+
+    fn visit_u64<E>(self, _value: u64) -> Result<Names, E> {
+        Ok(Names::default())
+    }
+
+    fn visit_str<E>(self, _value: &str) -> Result<Names, E> {
+        Ok(Names::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<Names, E> {
+        Ok(Names::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Names, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Names::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
+        let mut names = Vec::new();
+        while names.len() < MOST_ENTRIES {
+            let Some((name, IgnoredAny)) = map.next_entry::<String, IgnoredAny>()? else { return Ok(Names(names)) };
+            names.push(name);
+        }
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Names(names))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

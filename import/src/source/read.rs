@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::json::{Bounded, MOST_ENTRIES};
-use super::sent::{SentApp, SentApps, SentCollaborator, SentDeployment, SentDeployments, SentEntry, SentHistory, SentMetrics};
+use super::sent::{SentApp, SentApps, SentDeployment, SentDeployments, SentEntry, SentHistory, SentMetrics};
 use super::{Fault, Source};
 use crate::plan::printable;
 
@@ -25,8 +25,6 @@ pub struct App {
 pub struct Collaborator {
     /// The email address.
     pub email: String,
-    /// Whether they own it.
-    pub is_owner: bool,
 }
 
 /// A deployment.
@@ -122,7 +120,8 @@ impl Source {
                 let counts = self.counts(&app.name, &name).await?;
                 deployments.push(Deployment { key: key.text().unwrap_or_default(), name, releases, counts });
             }
-            read.push(App { name: app.name, collaborators: app.collaborators.map(collaborators).unwrap_or_default(), deployments });
+            let collaborators = app.collaborators.0.into_iter().map(|email| Collaborator { email }).collect();
+            read.push(App { name: app.name, collaborators, deployments });
         }
         Ok(read)
     }
@@ -164,7 +163,7 @@ impl Source {
             Err(Fault::Refused { status: 404 | 501, .. } | Fault::Shape { .. }) => return Ok(BTreeMap::new()),
             sent => sent?,
         };
-        Ok(sent.metrics.entries.into_iter().map(|(place, counts)| (place, counts.read())).collect())
+        Ok(sent.metrics.entries.into_iter().filter_map(|(place, counts)| Some((place, counts?.read()))).collect())
     }
 }
 
@@ -183,10 +182,4 @@ fn find<'n>(names: &'n [String], wanted: &str) -> Result<&'n String, Fault> {
         (Some(name), None) => Ok(name),
         _ => Err(Fault::NoApp(wanted.to_owned(), names.iter().map(|name| printable(name)).collect::<Vec<_>>().join(", "))),
     }
-}
-
-fn collaborators(sent: Bounded<BTreeMap<String, SentCollaborator>>) -> Vec<Collaborator> {
-    let one =
-        |(email, sent): (String, SentCollaborator)| Collaborator { email, is_owner: sent.permission.text().as_deref() == Some("Owner") };
-    sent.entries.into_iter().map(one).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::json::{Bounded, Member};
+use super::json::{Bounded, Member, Names};
 use super::read::{Counts, Entry};
 
 /// The list of apps.
@@ -18,14 +18,8 @@ pub(super) struct SentApps {
 #[derive(Deserialize)]
 pub(super) struct SentApp {
     pub(super) name: String,
-    pub(super) collaborators: Option<Bounded<BTreeMap<String, SentCollaborator>>>,
-}
-
-/// Somebody with access to an app.
-#[derive(Deserialize)]
-pub(super) struct SentCollaborator {
     #[serde(default)]
-    pub(super) permission: Member,
+    pub(super) collaborators: Names,
 }
 
 /// An app's deployments.
@@ -45,7 +39,7 @@ pub(super) struct SentDeployment {
 /// A deployment's counts, by label and binary version.
 #[derive(Deserialize)]
 pub(super) struct SentMetrics {
-    pub(super) metrics: Bounded<BTreeMap<String, SentCounts>>,
+    pub(super) metrics: Bounded<BTreeMap<String, Option<SentCounts>>>,
 }
 
 /// The counts of one label or version.

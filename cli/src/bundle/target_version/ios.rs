@@ -133,7 +133,9 @@ fn project(root: &Path, options: &NativeOptions) -> Result<Option<PathBuf>, Stri
 fn xcode(root: &Path, options: &NativeOptions) -> Result<Option<Xcode>, String> {
     let Some(file) = project(root, options)? else { return Ok(None) };
     let project = file.parent().unwrap_or(root);
-    let settings = xcode::settings(&text(root, &file)?, project, options.xcode_target.as_deref(), &options.build_configuration)
+    // `init` has no options.
+    let configuration = if options.build_configuration.is_empty() { "Release" } else { &options.build_configuration };
+    let settings = xcode::settings(&text(root, &file)?, project, options.xcode_target.as_deref(), configuration)
         .map_err(|why| format!("{}: {why}", shown(root, &file)))?;
     Ok(Some(Xcode { file, settings }))
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use etcetera::BaseStrategy;
+use import::packages::PackagesFault;
 use import::plan::Limits;
 use import::report::Report;
 use import::run::{Run, RunError};
@@ -153,7 +154,7 @@ fn folder(names: &[&str]) -> Result<PathBuf> {
 fn failed(error: RunError<Error>) -> Error {
     match error {
         RunError::Target(error) => error,
-        RunError::Source(fault) => of_source(&fault),
+        RunError::Source(fault) | RunError::Packages(PackagesFault::Disk(fault)) => of_source(&fault),
         RunError::Packages(fault) => Error::new(Kind::Unreachable, fault.to_string(), "Run the command again later: it continues."),
     }
 }
@@ -164,7 +165,10 @@ pub(super) fn of_source(fault: &Fault) -> Error {
         Fault::Address(_) => (Kind::Usage, "Give the address as the other server's own CLI uses it."),
         Fault::KeyShape | Fault::Key => (Kind::Usage, "Create an access key on the other server, and give that."),
         Fault::NoApp(..) => (Kind::NotFound, "Give --app a name from that list."),
-        Fault::Disk(_) => (Kind::Failed, "Free space, or set XDG_CACHE_HOME to another folder, then run the command again."),
+        Fault::TooMany { .. } | Fault::TooMuch(_) => (Kind::Failed, "Import some of the apps at a time, with --app."),
+        Fault::NoSpace { .. } | Fault::Disk(_) => {
+            (Kind::Failed, "Free space, or set XDG_CACHE_HOME to another folder, then run the command again.")
+        }
         _ => (Kind::Unreachable, "Check the address, then run the command again: it continues."),
     };
     Error::new(kind, fault.to_string(), next)

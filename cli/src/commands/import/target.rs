@@ -1,6 +1,6 @@
 //! The server that apps are moved to, through its API.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -113,17 +113,17 @@ impl Target for ApiTarget<'_> {
 
     async fn room(&mut self, source: &str, plan: &Plan) -> Result<Room> {
         let answer = self.check(source, plan, 0).await?;
-        let mut here = HashMap::new();
+        let mut room = Room::of(Some(answer.limits.stored_bytes_left));
         for app in answer.known_apps {
             for deployment in app.deployments {
                 let path = path(["v1", "apps", &app.name, "deployments", &deployment.name, "history"]);
                 let history = self.client.get::<HistoryAnswer>(&path).await?.value.history;
-                let place =
-                    |label| Place { app: app.source_name.clone(), deployment: Some(deployment.source_name.clone()), label: Some(label) };
-                here.extend(history.into_iter().map(|release| (place(release.label), release.package_hash)));
+                let place = |label| Place { app: app.source_name.clone(), deployment: Some(deployment.source_name.clone()), label };
+                room.settle(place(None), deployment.newest_label, deployment.has_own_releases);
+                room.here.extend(history.into_iter().map(|release| (place(Some(release.label)), release.package_hash)));
             }
         }
-        Ok(Room { here, bytes: Some(answer.limits.stored_bytes_left) })
+        Ok(room)
     }
 
     async fn problems(&mut self, source: &str, plan: &Plan, bytes: u64) -> Result<Vec<Problem>> {

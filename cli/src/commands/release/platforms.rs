@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 
 use crate::arguments::DeploymentOption;
 use crate::bundle::Platform;
+use crate::config::project::OfPlatform;
 use crate::context::Context;
 use crate::error::{Error, Result};
 
@@ -30,6 +31,23 @@ pub(super) struct PlatformOptions {
     app_android: Option<String>,
 }
 
+/// Refuses the app that the project file names for the other platform: its devices would get a bundle that they cannot run. Errors: usage (2).
+fn check_other(context: &Context, platform: Platform, option: Option<&str>) -> Result<()> {
+    let Some(found) = &context.project else { return Ok(()) };
+    let (own, other, name) = match platform {
+        Platform::Ios => (&found.project.ios, &found.project.android, "android"),
+        Platform::Android => (&found.project.android, &found.project.ios, "ios"),
+    };
+    let app_of = |settings: &Option<OfPlatform>| settings.as_ref().and_then(|settings| settings.app.clone());
+    let Ok(app) = context.app(option) else { return Ok(()) };
+    if app_of(other).as_deref() != Some(app) || app_of(own).as_deref() == Some(app) {
+        return Ok(());
+    }
+    let what = format!("{app} is the app of the table [{name}] in updraft.toml, and would get the bundle for {}", platform.title());
+    let next = format!("Give the app for {}, with --app or in its table in updraft.toml.", platform.title());
+    Err(Error::usage(what, next))
+}
+
 impl PlatformOptions {
     /// The platforms, each with the deployment that gets its release. Errors: usage (2) if two would have the same one.
     pub(super) fn deployments(&self, context: &Context, given: &DeploymentOption) -> Result<Vec<(Platform, DeploymentOption)>> {
@@ -43,6 +61,9 @@ impl PlatformOptions {
             Choice::Android => vec![option(Platform::Android)],
             Choice::All => vec![option(Platform::Ios), option(Platform::Android)],
         };
+        for (platform, option) in &all {
+            check_other(context, *platform, option.app.app.as_deref())?;
+        }
         let apps: Vec<Option<&str>> = all.iter().map(|(_, option)| context.app(option.app.app.as_deref()).ok()).collect();
         if let [Some(first), Some(second)] = apps.as_slice()
             && first == second

@@ -37,6 +37,7 @@ impl Import<'_> {
     /// Creates an app with its deployments and collaborators, or what an earlier run has not created of it. Errors: 400 for more collaborators than its
     /// owner can add at once; 409; 429, because each collaborator of a new app counts as one that its owner adds.
     pub async fn app(&self, planned: &plan::App) -> Result<ImportedApp> {
+        let mut is_counted = false;
         if let Importer::Owner(owner) = self.by
             && repo::app(&mut self.app.db.read().await?, &self.owner, &self.source, &planned.source_name).await?.is_none()
         {
@@ -44,6 +45,7 @@ impl Import<'_> {
                 return Err(Error::invalid("app", text));
             }
             collaborators_of::acquire_many(self.app, owner, self.people(planned) - 1).await?;
+            is_counted = true;
         }
         let mut change = self.begin().await?;
         let now = change.now();
@@ -52,6 +54,9 @@ impl Import<'_> {
             Some(row) => apps::lock(&mut change, &row.id).await?,
             None => None,
         };
+        if known.is_none() && !is_counted && matches!(self.by, Importer::Owner(_)) {
+            return Err(Error::unavailable("the app was deleted while this waited for it"));
+        }
         // Who was added before may have left since: they are not added again.
         let joining = if known.is_none() { self.accounts(&mut change, planned).await? } else { BTreeSet::new() };
         // All at once, in a fixed order: two imports that name each other's owner must not wait for each other.

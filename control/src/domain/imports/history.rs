@@ -13,6 +13,7 @@ use serde_json::json;
 use shared::hash::Sha256Hex;
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 
+use super::merge;
 use super::repo::{self, ImportedDeploymentRow};
 use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
@@ -91,18 +92,16 @@ impl History<'_> {
         for entry in self.releases {
             let label = i64::from(entry.release.label.number());
             if let Some(row) = here.get(&label) {
-                let (before, now) = (told.get(&row.id), said_of(&entry.release)?);
-                let (old, new) = (said(row)?, changed(row, &entry.release));
-                if old != now && before.is_some_and(|before| *before != old) {
-                    kept.push(entry.release.label);
-                    continue;
-                }
-                if old != now {
-                    releases::update(&mut change, &new).await?;
+                let merged = merge::merge(row, &entry.release, told.get(&row.id).map(String::as_str))?;
+                if merged.is_changed {
+                    releases::update(&mut change, &merged.row).await?;
                     updated += 1;
                 }
-                if before != Some(&now) {
-                    repo::tell(&mut change, &row.id, &now).await?;
+                if merged.is_conflict {
+                    kept.push(entry.release.label);
+                }
+                if told.get(&row.id) != Some(&merged.told) {
+                    repo::tell(&mut change, &row.id, &merged.told).await?;
                     is_noted = true;
                 }
                 continue;
@@ -118,7 +117,7 @@ impl History<'_> {
                 return gone();
             }
             releases::insert(&mut change, &NewReleaseRow { deployment, app, row: &row }).await?;
-            repo::tell(&mut change, &row.id, &said(&row)?).await?;
+            repo::tell(&mut change, &row.id, &merge::said_of(&entry.release)?).await?;
             if entry.counts_directories {
                 repo::mark(&mut change, &row.id).await?;
             }
@@ -175,38 +174,12 @@ fn row(change: &Change<'_>, release: &plan::Release, package: &StoredPackage) ->
 /// Whether a release here has the package of this one.
 fn has_package(row: &ReleaseRow, entry: &Imported) -> bool {
     let told = entry.package.as_ref().map(|package| &package.package_hash).or(entry.release.package_hash.as_ref());
+    // The same bytes are the same package, also if the source tells its hash at one time, and at another not.
     match (told, &entry.blob) {
+        (_, Some(blob)) if *blob == row.blob_sha256 => true,
         (Some(hash), _) => row.package_hash == *hash,
-        (None, Some(blob)) => row.blob_sha256 == *blob,
-        (None, None) => true,
+        (None, blob) => blob.is_none(),
     }
-}
-
-/// The row with what the source says now.
-fn changed(row: &ReleaseRow, release: &plan::Release) -> ReleaseRow {
-    ReleaseRow {
-        app_version: release.range.text().to_owned(),
-        description: release.description.clone(),
-        is_mandatory: release.is_mandatory,
-        is_disabled: release.is_disabled,
-        rollout: info::stored_rollout(release.rollout),
-        ..row.clone()
-    }
-}
-
-/// What can be changed about a release, as a hash.
-fn said(row: &ReleaseRow) -> Result<String> {
-    hashed((&row.app_version, row.description.as_deref(), row.is_mandatory, row.is_disabled, row.rollout))
-}
-
-/// The same of a release of the source.
-fn said_of(release: &plan::Release) -> Result<String> {
-    let rollout = info::stored_rollout(release.rollout);
-    hashed((release.range.text(), release.description.as_deref(), release.is_mandatory, release.is_disabled, rollout))
-}
-
-fn hashed(parts: (&str, Option<&str>, bool, bool, Option<i64>)) -> Result<String> {
-    Ok(Sha256Hex::of(&serde_json::to_vec(&parts).map_err(Error::internal)?).to_string())
 }
 
 /// Claims the blobs of a package for a release. `false` if one is gone.

@@ -10,6 +10,7 @@ mod apps;
 pub mod compared;
 mod history;
 mod level;
+mod merge;
 pub mod packages;
 mod releases;
 pub mod repo;
@@ -18,7 +19,7 @@ pub mod sent;
 
 pub use apps::ImportedApp;
 pub use level::{StartingLevel, starting_level};
-pub use room::KnownApp;
+pub use room::{KnownApp, KnownDeployment};
 
 use shared::ids::AccountId;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shared::hash::BlobKey;
+use shared::hash::{BlobKey, Sha256Hex};
 use shared::time::UnixMillis;
 
 use super::repo::{self, PackageRow};
@@ -14,9 +14,12 @@ use crate::domain::context::Context;
 use crate::domain::error::{Error, Result, Thing};
 use crate::domain::releases::upload::{self, Bundle};
 use crate::domain::releases::{UploadAllowance, blob, contents};
+use crate::infra::db::WriteTx;
 
 /// How long a package waits for its history, in milliseconds.
 const WAITING: i64 = 3 * 86_400_000;
+/// How long after its last use a package may still be in use, in milliseconds.
+const IN_USE: i64 = 3_600_000;
 /// Packages cleaned up at once.
 const BATCH: i64 = 20;
 
@@ -90,23 +93,54 @@ async fn store(app: &Context, grant: &AppGrant<OwnApp>, bundle: Bundle) -> Resul
     kept
 }
 
-/// Deletes packages that have waited too long, unless something uses them by now. Returns whether there may be more.
+/// Deletes packages that have waited too long, unless something uses them by now. A failure is logged, and the next round tries again. Returns whether
+/// there may be more.
 pub async fn expire(app: &Context, now: UnixMillis) -> Result<bool> {
     let due = repo::due_packages(&mut app.db.read().await?, now, BATCH).await?;
+    let mut count = 0;
     for row in &due {
-        let mut tx = app.db.write().await?;
-        // Sent again meanwhile: it waits for three days more.
-        if repo::forget_package(&mut tx, row).await? == 0 {
-            continue;
-        }
-        for sha256 in row.manifest_sha256.iter().chain([&row.sha256]) {
-            let Some(stamp) = blob::stamp(&mut tx, &row.app_id, sha256).await? else { continue };
-            if blob::discard(&mut tx, &row.app_id, sha256, stamp).await? {
-                let key = BlobKey { app: row.app_id.clone(), sha256: sha256.clone() };
-                app.storage.delete(&key).await.map_err(Error::unavailable)?;
+        match expire_one(app, row, now).await {
+            Ok(()) => count += 1,
+            Err(error) => {
+                tracing::warn!(cause = %crate::domain::error::chain(&error), "failed to delete a package that waited for an import");
             }
         }
-        tx.commit().await?;
     }
-    Ok(i64::try_from(due.len()).unwrap_or(BATCH) >= BATCH)
+    Ok(count > 0 && i64::try_from(due.len()).unwrap_or(BATCH) >= BATCH)
+}
+
+/// One blob in each transaction: others lock several of an app in another order. The row goes last, so that an interrupted clean-up goes on.
+async fn expire_one(app: &Context, row: &PackageRow, now: UnixMillis) -> Result<()> {
+    let mut tx = app.db.write().await?;
+    let mut is_in_use = false;
+    for sha256 in row.manifest_sha256.iter().chain([&row.sha256]) {
+        // Stamps are times, unless two uses had the same one.
+        is_in_use |= blob::stamp(&mut tx, &row.app_id, sha256).await?.is_some_and(|stamp| stamp > now.0.saturating_sub(IN_USE));
+    }
+    if is_in_use {
+        // An upload of the same bytes may be under way.
+        repo::postpone_package(&mut tx, row, now.plus_millis(IN_USE)).await?;
+        return Ok(tx.commit().await?);
+    }
+    if let Some(sha256) = &row.manifest_sha256
+        && repo::forget_manifest(&mut tx, row).await? > 0
+    {
+        discard(app, &mut tx, row, sha256).await?;
+    }
+    tx.commit().await?;
+    let mut tx = app.db.write().await?;
+    // Not if it was sent again meanwhile.
+    if repo::forget_package(&mut tx, row).await? > 0 {
+        discard(app, &mut tx, row, &row.sha256).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+async fn discard(app: &Context, tx: &mut WriteTx, row: &PackageRow, sha256: &Sha256Hex) -> Result<()> {
+    let Some(stamp) = blob::stamp(tx, &row.app_id, sha256).await? else { return Ok(()) };
+    if blob::discard(tx, &row.app_id, sha256, stamp).await? {
+        let key = BlobKey { app: row.app_id.clone(), sha256: sha256.clone() };
+        app.storage.delete(&key).await.map_err(Error::unavailable)?;
+    }
+    Ok(())
 }

@@ -33,9 +33,12 @@ const KEEP_PACKAGE: &str = "INSERT INTO imported_packages \
     manifest_sha256 = excluded.manifest_sha256, size = excluded.size, stamp = excluded.stamp, manifest_stamp = excluded.manifest_stamp, \
     expires = excluded.expires";
 const PACKAGE: &str = "SELECT app_id, sha256, package_hash, hash_with_directories, manifest_sha256, size, stamp, manifest_stamp, expires \
-    FROM imported_packages WHERE app_id = $1 AND sha256 = $2";
+    FROM imported_packages WHERE app_id = $1 AND sha256 = $2 AND expires > $3";
 const DUE_PACKAGES: &str = "SELECT app_id, sha256, package_hash, hash_with_directories, manifest_sha256, size, stamp, manifest_stamp, expires \
     FROM imported_packages WHERE expires <= $1 ORDER BY expires LIMIT $2";
+const FORGET_MANIFEST: &str = "UPDATE imported_packages SET manifest_sha256 = NULL, manifest_stamp = NULL \
+    WHERE app_id = $1 AND sha256 = $2 AND stamp = $3";
+const POSTPONE_PACKAGE: &str = "UPDATE imported_packages SET expires = $4 WHERE app_id = $1 AND sha256 = $2 AND stamp = $3";
 const FORGET_PACKAGE: &str = "DELETE FROM imported_packages WHERE app_id = $1 AND sha256 = $2 AND stamp = $3";
 
 /// Every statement of this file.
@@ -56,6 +59,8 @@ pub const SQL: &[&str] = &[
     KEEP_PACKAGE,
     PACKAGE,
     DUE_PACKAGES,
+    FORGET_MANIFEST,
+    POSTPONE_PACKAGE,
     FORGET_PACKAGE,
 ];
 
@@ -148,7 +153,7 @@ pub async fn hashes(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<
     on!(tx, |conn| sqlx::query_as(HASHES).bind(deployment).fetch_all(conn).await)
 }
 
-/// What the source has said last about the releases of a deployment, each as a hash.
+/// What the source has said last about the releases of a deployment, each as JSON.
 pub async fn told(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<(ReleaseId, String)>> {
     on!(tx, |conn| sqlx::query_as(TOLD).bind(deployment).fetch_all(conn).await)
 }
@@ -207,13 +212,29 @@ pub async fn keep_package(tx: &mut WriteTx, row: &PackageRow) -> sqlx::Result<u6
 }
 
 /// A package that was sent for an import.
-pub async fn package(tx: &mut ReadTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Result<Option<PackageRow>> {
-    on!(tx, |conn| sqlx::query_as(PACKAGE).bind(app).bind(sha256).fetch_optional(conn).await)
+pub async fn package(tx: &mut ReadTx, app: &AppId, sha256: &Sha256Hex, now: UnixMillis) -> sqlx::Result<Option<PackageRow>> {
+    on!(tx, |conn| sqlx::query_as(PACKAGE).bind(app).bind(sha256).bind(now).fetch_optional(conn).await)
 }
 
 /// Packages that are no longer kept.
 pub async fn due_packages(tx: &mut ReadTx, now: UnixMillis, limit: i64) -> sqlx::Result<Vec<PackageRow>> {
     on!(tx, |conn| sqlx::query_as(DUE_PACKAGES).bind(now).bind(limit).fetch_all(conn).await)
+}
+
+/// Forgets the manifest of a package, unless the package was sent again.
+pub async fn forget_manifest(tx: &mut WriteTx, row: &PackageRow) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(FORGET_MANIFEST).bind(&row.app_id).bind(&row.sha256).bind(row.stamp).execute(conn).await)
+}
+
+/// Keeps a package until then, unless it was sent again.
+pub async fn postpone_package(tx: &mut WriteTx, row: &PackageRow, expires: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(POSTPONE_PACKAGE)
+        .bind(&row.app_id)
+        .bind(&row.sha256)
+        .bind(row.stamp)
+        .bind(expires)
+        .execute(conn)
+        .await)
 }
 
 /// Forgets a package, unless it was sent again.

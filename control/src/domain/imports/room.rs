@@ -1,18 +1,17 @@
 //! What of a plan is here already, and what breaks a rule here because of it: quotas, taken names, taken keys. Nothing is written.
 
-use std::collections::HashMap;
-
 use import::plan::{Place, Plan, Problem, THE_ACCOUNT};
 use import::run::Room;
 use shared::ids::AppId;
 use shared::keys::{DeploymentKey, Label};
 
-use super::{Import, Importer, repo};
+use super::{Import, Importer, history, repo};
 use crate::domain::access::apps;
 use crate::domain::change::Change;
 use crate::domain::deployments::{repo as deployments, service};
 use crate::domain::error::{Error, Quota, Result};
 use crate::domain::limits::quotas;
+use crate::domain::releases::repo as releases;
 use crate::infra::db::ReadTx;
 
 /// An app of a plan that is here already.
@@ -22,8 +21,17 @@ pub struct KnownApp {
     pub source_name: String,
     /// Its name now.
     pub name: String,
-    /// Its deployments that came from there.
-    pub deployments: Vec<repo::ImportedDeploymentRow>,
+    /// Those of the plan's deployments that are here.
+    pub deployments: Vec<KnownDeployment>,
+}
+
+/// A deployment of a plan that is here already.
+#[derive(Clone, Debug)]
+pub struct KnownDeployment {
+    /// Where it came from.
+    pub row: repo::ImportedDeploymentRow,
+    /// Whether imports leave it alone, because somebody has released here or cleared its history.
+    pub has_own: bool,
 }
 
 impl Import<'_> {
@@ -33,7 +41,14 @@ impl Import<'_> {
         let mut known = Vec::new();
         for app in &plan.apps {
             let Some(row) = repo::app(&mut tx, &self.owner, &self.source, &app.source_name).await? else { continue };
-            let deployments = repo::deployments(&mut tx, &row.id).await?;
+            let mut deployments = Vec::new();
+            for row in repo::deployments(&mut tx, &row.id).await? {
+                if app.deployments.iter().any(|planned| planned.source_name == row.source_name) {
+                    let last_label = deployments::last_label(&mut tx, &row.deployment_id).await?.unwrap_or_default();
+                    let is_empty = releases::ranges(&mut tx, &row.deployment_id).await?.is_empty();
+                    deployments.push(KnownDeployment { has_own: history::has_own(&row, last_label, is_empty), row });
+                }
+            }
             known.push(KnownApp { source_name: app.source_name.clone(), name: row.name, deployments });
         }
         Ok(known)
@@ -50,19 +65,17 @@ impl Import<'_> {
 
     /// What of a plan is here already, and how many bytes of packages fit.
     pub async fn room(&self, plan: &Plan) -> Result<Room> {
-        let mut here = HashMap::new();
+        let mut room = Room::of(self.bytes_left().await?);
         for app in self.known(plan).await? {
-            for deployment in &app.deployments {
-                let hashes = repo::hashes(&mut self.app.db.read().await?, &deployment.deployment_id).await?;
-                let place = |label| Place {
-                    app: app.source_name.clone(),
-                    deployment: Some(deployment.source_name.clone()),
-                    label: u32::try_from(label).ok().and_then(Label::new),
-                };
-                here.extend(hashes.into_iter().map(|(label, hash)| (place(label), hash)));
+            for KnownDeployment { row, has_own } in &app.deployments {
+                let place = |label| Place { app: app.source_name.clone(), deployment: Some(row.source_name.clone()), label };
+                let label = |label: i64| u32::try_from(label).ok().and_then(Label::new);
+                room.settle(place(None), label(row.last_label), *has_own);
+                let hashes = repo::hashes(&mut self.app.db.read().await?, &row.deployment_id).await?;
+                room.here.extend(hashes.into_iter().map(|(number, hash)| (place(label(number)), hash)));
             }
         }
-        Ok(Room { here, bytes: self.bytes_left().await? })
+        Ok(room)
     }
 
     /// The problems of a plan. `bytes` is the sum of the new packages' sizes, each counted once.

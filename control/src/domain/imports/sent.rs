@@ -1,6 +1,6 @@
 //! What the future owner of an app sends for an import: its validation, and its history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use import::plan::{self, Limits, Place, Plan};
 use import::report::Outcome;
@@ -53,6 +53,10 @@ pub fn apps(sent: Vec<PlannedApp>) -> Result<Vec<plan::App>, Invalid> {
     if sent.len() > MOST_PLANNED || deployments > MOST_PLANNED {
         return Err(Invalid::from(format!("must be at most {MOST_PLANNED} apps with {MOST_PLANNED} deployments in all")));
     }
+    let mut names = BTreeSet::new();
+    if let Some(twice) = sent.iter().find(|app| !names.insert(app.source_name.as_str())) {
+        return Err(Invalid::from(format!("{} is there twice", plan::printable(&twice.source_name))));
+    }
     sent.into_iter().map(app).collect()
 }
 
@@ -78,7 +82,7 @@ pub fn app(sent: PlannedApp) -> Result<plan::App, Invalid> {
             counts: BTreeMap::new(),
         });
     }
-    let collaborators = sent.collaborators.into_iter().map(|email| Collaborator { email, is_owner: false }).collect();
+    let collaborators = sent.collaborators.into_iter().map(|email| Collaborator { email }).collect();
     Ok(plan::App { source_name: sent.source_name, name, collaborators, deployments })
 }
 
@@ -116,7 +120,7 @@ pub async fn history(
         // Of a release that is here already, only what was changed about it counts.
         let is_new = i64::from(release.label.number()) > imported.last_label;
         let kept = match &sha256 {
-            Some(sha256) if is_new => repo::package(&mut tx, grant.app(), sha256).await?,
+            Some(sha256) if is_new => repo::package(&mut tx, grant.app(), sha256, app.now()).await?,
             None if is_new => {
                 return Err(Error::invalid("releases", format!("{}: a release that is not here needs a package", release.label)));
             }

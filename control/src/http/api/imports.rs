@@ -12,8 +12,9 @@ use shared::FieldErrors;
 use shared::api::imports::{
     CollaboratorState, ImportLimits, ImportProblem, ImportProblemsAnswer, ImportResult, ImportedApp, ImportedAppAnswer,
     ImportedCollaborator, ImportedDeployment, ImportedHistory, ImportedHistoryAnswer, ImportedPackage, ImportedPackageAnswer, KnownApp,
-    MAX_IMPORT_BODY, MAX_IMPORT_RELEASES, NewImportedApp, PlannedImport,
+    KnownDeployment, MAX_IMPORT_BODY, MAX_IMPORT_RELEASES, NewImportedApp, PlannedImport,
 };
+use shared::keys::Label;
 use shared::wire::problem::too_large;
 use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
@@ -23,7 +24,6 @@ use utoipa_axum::routes;
 use crate::domain::access::grant::OwnApp;
 use crate::domain::access::{AppGrant, NotApiKey};
 use crate::domain::error::{Error, Result};
-use crate::domain::imports::repo::ImportedDeploymentRow;
 use crate::domain::imports::sent::{self, Sent};
 use crate::domain::imports::{self, Import, packages};
 use crate::domain::releases::size::MAX_RANGES;
@@ -75,7 +75,6 @@ pub async fn check_import(
     let known = import.known(&plan).await?;
     let stored_bytes_left = import.bytes_left().await?.unwrap_or(u64::MAX);
     let problems = import.problems(&plan, stored_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default()).await?;
-    drop((turn, allowance));
     let present = |problem: import::plan::Problem| {
         let import::plan::Remark { place, text } = problem.remark;
         ImportProblem { app: (place.app != THE_ACCOUNT).then_some(place.app), deployment: place.deployment, message: text }
@@ -90,17 +89,24 @@ pub async fn check_import(
         max_archive_ratio: limits.archive.ratio,
         stored_bytes_left,
     };
-    let deployment = |row: ImportedDeploymentRow| ImportedDeployment { source_name: row.source_name, name: row.name };
+    let deployment = |imports::KnownDeployment { row, has_own }| KnownDeployment {
+        newest_label: u32::try_from(row.last_label).ok().and_then(Label::new),
+        has_own_releases: has_own,
+        source_name: row.source_name,
+        name: row.name,
+    };
     let known_app = |app: imports::KnownApp| KnownApp {
         source_name: app.source_name,
         name: app.name,
         deployments: app.deployments.into_iter().map(deployment).collect(),
     };
-    Ok(Json(ImportProblemsAnswer {
+    let answer = ImportProblemsAnswer {
         problems: problems.into_iter().map(present).collect(),
         known_apps: known.into_iter().map(known_app).collect(),
         limits,
-    }))
+    };
+    drop((turn, allowance));
+    Ok(Json(answer))
 }
 
 /// Import an app.

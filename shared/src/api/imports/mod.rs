@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::body::body;
 use super::field::FromJson;
 use crate::Invalid;
+use crate::keys::Label;
 
 pub use history::*;
 
@@ -125,8 +126,24 @@ pub struct KnownApp {
     pub source_name: String,
     /// Its name now.
     pub name: String,
-    /// Its deployments that came from there.
-    pub deployments: Vec<ImportedDeployment>,
+    /// Those of the plan's deployments that are here.
+    pub deployments: Vec<KnownDeployment>,
+}
+
+/// A deployment of another server that is here already.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct KnownDeployment {
+    /// Its name on the other server.
+    pub source_name: String,
+    /// Its name now.
+    pub name: String,
+    /// The newest release that came from there. Releases up to this one are not imported again; null without releases.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, pattern = "^v[1-9][0-9]{0,8}$"))]
+    pub newest_label: Option<Label>,
+    /// Whether imports leave it alone: somebody has released here, or cleared its history.
+    pub has_own_releases: bool,
 }
 
 /// The limits of an import.

@@ -71,6 +71,17 @@ async fn a_history_needs_its_packages_and_is_imported_at_once() {
     let done = import(&ada, changed).await.assert(200);
     assert_eq!((&done["result"], &done["added"], &done["updated"]), (&json!("imported"), &json!(0), &json!(1)));
     assert_eq!(history(&ada, "Weather", "Production").await[1]["isDisabled"], true);
+    // A label that stands for another package: the history there is another one.
+    for other in [json!({ "label": "v3", "appVersion": "2.0.0", "packageHash": "0".repeat(64) }), release("v3", b"two")] {
+        let done = import(&ada, json!([other])).await.assert(200);
+        assert_eq!((&done["result"], &done["differingReleases"]), (&json!("otherPackages"), &json!(["v3"])));
+    }
+    assert_eq!(history(&ada, "Weather", "Production").await[0]["appVersion"], "1.0.0");
+    import(&ada, json!([{ "label": "v9", "appVersion": "1.0.0" }])).await.refused(400);
+    let checked =
+        ada.post("/v1/imports/check", json!({ "source": SOURCE, "apps": [app_of("Weather", "key-of-weather-0123")["app"]] })).await;
+    let known = json!([{ "sourceName": "Production", "name": "Production", "newestLabel": "v6", "hasOwnReleases": false }]);
+    assert_eq!(checked.assert(200)["knownApps"][0]["deployments"], known);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,6 +134,10 @@ async fn the_rules_for_releases_and_packages_hold() {
         (json!({ "source": SOURCE, "apps": [{ "sourceName": "a\nb", "name": "a", "deployments": [] }] }), "apps: a sourceName"),
         (json!({ "source": SOURCE, "apps": [{ "sourceName": "a", "name": "a/b", "deployments": [] }] }), "apps: the name of a"),
         (json!({ "source": SOURCE, "apps": [app_of("a", "short")["app"]] }), "apps: the key of Production"),
+        (
+            json!({ "source": SOURCE, "apps": [app_of("a", "key-of-a-01234567")["app"], app_of("a", "key-of-b-01234567")["app"]] }),
+            "apps: a is there twice",
+        ),
         (json!({ "source": SOURCE, "apps": [], "storedBytes": "many" }), "storedBytes: "),
         (json!({}), "source: is required; apps: is required"),
     ] {

@@ -57,6 +57,17 @@ async fn what_is_missing_is_named_with_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_app_of_the_other_platform_is_refused() {
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    cli.write("updraft.toml", "[ios]\napp = \"demo-ios\"\n\n[android]\napp = \"demo-android\"\n");
+    let (what, next) = cli.run(&[&RELEASE[..], &["--app", "demo-ios"]].concat()).await.error(2);
+    assert_eq!(what, "demo-ios is the app of the table [ios] in updraft.toml, and would get the bundle for Android");
+    assert!(next.contains("--app"), "{next}");
+    let cli = cli.with("UPDRAFT_APP", "demo-ios");
+    assert!(cli.run(&RELEASE).await.error(2).0.starts_with("demo-ios is the app of the table [ios]"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_is_too_old_is_named() {
     let cli = with_packages(&["react-native", "@react-native-community/cli"]);
     cli.write("bin/node", "#!/bin/sh\necho v18.9.1\n");
