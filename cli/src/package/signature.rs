@@ -148,7 +148,10 @@ impl Pem {
             Some(name) => {
                 let set = std::env::var(name).ok().filter(|text| !text.is_empty());
                 let text = set.ok_or_else(|| {
-                    Error::usage(format!("{option}: the environment variable {name} is not set"), "Set it to the text of the PEM file.")
+                    Error::usage(
+                        format!("{option}: the environment variable {name} is not set, or empty"),
+                        "Set it to the text of the PEM file.",
+                    )
                 })?;
                 // Secrets of pipelines often have one line only.
                 if text.contains('\n') { text } else { text.replace("\\n", "\n") }

@@ -94,14 +94,20 @@ impl InitCommand {
             kind.plan(&mut sdk_plan, &sdk);
         }
         let mut file_plan = Plan::new(folder);
+        // `release react-native` and `release expo` know by it which platform gets which app.
+        let is_built = matches!(kind, Some(detect::Kind::ReactNative | detect::Kind::Expo));
         let other = known.and_then(|project| project.app.as_deref()).filter(|app| *app != target.app && file_plan.has(project::NAME));
         if let (Some(platform), Some(other)) = (self.platform, other) {
-            let (option, platform) = (shell::option("--app", &target.app), platform.name());
-            context.note(&format!("updraft.toml keeps the app {other}. Add {option} to the commands for {platform}."));
+            let (option, name) = (shell::option("--app", &target.app), platform.name());
+            context.note(&format!("updraft.toml keeps the app {other}. Add {option} to the commands for {name}."));
+            if is_built {
+                file_plan.edit(project::NAME, |text| Ok(project_file::edit_platform(text, platform.name(), &target.app)));
+            }
         } else {
-            plan_project_file(&mut file_plan, &target);
+            let by_table = known.is_some_and(|project| project.app.is_none() && (project.ios.is_some() || project.android.is_some()));
+            plan_project_file(&mut file_plan, &target, self.platform.filter(|_| is_built), by_table);
         }
-        if matches!(kind, Some(detect::Kind::ReactNative | detect::Kind::Expo)) {
+        if is_built {
             for note in fingerprint::plan(&mut file_plan, &sdk) {
                 context.note(&printable(&note));
             }
@@ -196,13 +202,19 @@ fn warn_of_contradictions(context: &Context, target: &Target) {
     }
 }
 
-/// The change of `updraft.toml` in the folder.
-fn plan_project_file(plan: &mut Plan, target: &Target) {
-    let settings = [("server", target.server.as_str()), ("app", target.app.as_str()), ("deployment", target.deployment.as_str())];
+/// The change of `updraft.toml` in the folder. For one platform, its table also gets the app, or only its table if
+/// the file has the apps by table.
+fn plan_project_file(plan: &mut Plan, target: &Target, platform: Option<Platform>, by_table: bool) {
+    let mut settings = vec![("server", target.server.as_str()), ("app", target.app.as_str()), ("deployment", target.deployment.as_str())];
+    settings.retain(|(name, _)| !(by_table && platform.is_some() && *name == "app"));
+    let of_platform = |text: String| match platform {
+        Some(platform) => project_file::edit_platform(&text, platform.name(), &target.app),
+        None => text,
+    };
     if plan.has(project::NAME) {
-        plan.edit(project::NAME, |text| Ok(project_file::edit(text, &settings)));
+        plan.edit(project::NAME, |text| Ok(of_platform(project_file::edit(text, &settings))));
     } else {
-        plan.create(project::NAME, &project_file::create(&target.server, &target.app, &target.deployment));
+        plan.create(project::NAME, &of_platform(project_file::create(&target.server, &target.app, &target.deployment)));
     }
 }
 

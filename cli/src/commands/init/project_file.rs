@@ -12,6 +12,30 @@ pub(super) fn edit(text: &str, settings: &[(&str, &str)]) -> String {
     text
 }
 
+/// The text with the app of a platform, in the platform's table.
+pub(super) fn edit_platform(text: &str, platform: &str, app: &str) -> String {
+    let newline = newline(text);
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let is_header = |line: &&str| {
+        line.split('#').next().unwrap_or_default().trim().trim_matches(['[', ']']).trim() == platform && line.trim_start().starts_with('[')
+    };
+    let Some(header) = lines.iter().position(is_header) else {
+        let gap = match text {
+            "" => "",
+            text if text.ends_with('\n') => newline,
+            _ => &newline.repeat(2),
+        };
+        return format!("{text}{gap}[{platform}]{newline}app = {}{newline}", toml::Value::String(app.to_owned()));
+    };
+    let (before, table) = lines.split_at(header + 1);
+    let before = before.concat();
+    let end = if before.ends_with('\n') { "" } else { newline };
+    let table = table.concat();
+    // An empty text does not tell how its lines end.
+    let table = if table.is_empty() { format!("app = {}{newline}", toml::Value::String(app.to_owned())) } else { set(&table, "app", app) };
+    format!("{before}{end}{table}")
+}
+
 /// The text of a new file.
 pub(super) fn create(server: &str, app: &str, deployment: &str) -> String {
     let owned = |text: &str| Some(text.to_owned());
@@ -74,6 +98,18 @@ mod tests {
             edit(text, &[("app", "a"), ("deployment", "c"), ("server", "d")]),
             "app='a' # why\r\ndeployment = \"c\"\r\nserver = \"d\"\r\n"
         );
+    }
+
+    #[test]
+    fn each_platform_has_its_table() {
+        let one = edit_platform("app = \"a\"\n", "ios", "a");
+        assert_eq!(one, "app = \"a\"\n\n[ios]\napp = \"a\"\n");
+        let both = edit_platform(&one, "android", "b");
+        assert_eq!(both, "app = \"a\"\n\n[ios]\napp = \"a\"\n\n[android]\napp = \"b\"\n");
+        assert_eq!(edit_platform(&both, "ios", "c"), both.replacen("[ios]\napp = \"a\"", "[ios]\napp = \"c\"", 1));
+        assert_eq!(edit_platform(&both, "android", "b"), both, "again");
+        assert_eq!(edit_platform("", "ios", "a"), "[ios]\napp = \"a\"\n");
+        assert_eq!(edit_platform("x = 1\r\n[ ios ] # later", "ios", "a"), "x = 1\r\n[ ios ] # later\r\napp = \"a\"\r\n");
     }
 
     #[test]

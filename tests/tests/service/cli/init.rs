@@ -124,11 +124,19 @@ async fn an_app_of_its_own_for_each_platform() {
     place.cli.expect(0, &[INIT, &["--platform", "ios"]].concat()).await;
     assert!(place.read("ios/Demo/Info.plist").contains(&place.key));
     assert_eq!(place.read(strings), STRINGS);
+    assert!(place.read("updraft.toml").ends_with("\n[ios]\napp = \"demo\"\n"));
     let second = ["init", "--app", "demo-android", "--deployment", "Production", "--platform", "android", "--yes"];
     let said = place.cli.expect(0, &second).await.err;
     assert!(said.contains("updraft.toml keeps the app demo. Add --app demo-android to the commands for android."), "{said}");
     assert!(place.read(strings).contains(&android) && place.read("ios/Demo/Info.plist").contains(&place.key));
-    assert!(place.read("updraft.toml").contains("app = \"demo\""));
+    let file = place.read("updraft.toml");
+    assert!(file.starts_with("server = ") && file.contains("\napp = \"demo\"\ndeployment"), "{file}");
+    assert!(file.ends_with("\n[ios]\napp = \"demo\"\n\n[android]\napp = \"demo-android\"\n"), "{file}");
+    // A file that has the apps by table only stays so.
+    let by_table = file.replacen("app = \"demo\"\n", "", 1);
+    place.cli.write("updraft.toml", &by_table);
+    place.cli.expect(0, &second).await;
+    assert_eq!(place.read("updraft.toml"), by_table);
 }
 
 #[tokio::test(flavor = "multi_thread")]
