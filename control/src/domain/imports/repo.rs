@@ -26,6 +26,9 @@ const INSERT_DEPLOYMENT: &str =
 const UPDATE_DEPLOYMENT: &str = "UPDATE imported_deployments SET last_label = $2, counts = $3, imported_time = $4 WHERE deployment_id = $1";
 const MARK: &str = "INSERT INTO imported_hashes (release_id) VALUES ($1)";
 const SOURCE: &str = "SELECT source FROM imported_apps WHERE app_id = $1";
+const WAITING_BYTES: &str = "SELECT CAST(COALESCE(SUM(b.size), 0) AS BIGINT) FROM imported_apps i JOIN apps a ON a.id = i.app_id \
+    JOIN blobs b ON b.app_id = i.app_id WHERE a.owner_id = $1 AND i.source = $2 AND NOT EXISTS \
+    (SELECT 1 FROM releases r WHERE r.app_id = b.app_id AND (r.blob_sha256 = b.sha256 OR r.manifest_sha256 = b.sha256))";
 const KEEP_PACKAGE: &str = "INSERT INTO imported_packages \
     (app_id, sha256, package_hash, hash_with_directories, manifest_sha256, size, stamp, manifest_stamp, expires) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
@@ -56,6 +59,7 @@ pub const SQL: &[&str] = &[
     UPDATE_DEPLOYMENT,
     MARK,
     SOURCE,
+    WAITING_BYTES,
     KEEP_PACKAGE,
     PACKAGE,
     DUE_PACKAGES,
@@ -192,6 +196,11 @@ pub async fn mark(tx: &mut WriteTx, release: &ReleaseId) -> sqlx::Result<u64> {
 /// The address of the server that an app came from.
 pub async fn source(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Option<String>> {
     on!(tx, |conn| sqlx::query_scalar(SOURCE).bind(app).fetch_optional(conn).await)
+}
+
+/// The bytes that an earlier run of an import has stored, and that no release uses yet.
+pub async fn waiting_bytes(tx: &mut ReadTx, owner: &AccountId, source: &str) -> sqlx::Result<i64> {
+    on!(tx, |conn| sqlx::query_scalar(WAITING_BYTES).bind(owner).bind(source).fetch_one(conn).await)
 }
 
 /// Keeps a package for an import.

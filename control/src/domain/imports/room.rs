@@ -59,8 +59,14 @@ impl Import<'_> {
         if self.ignores_quotas {
             return Ok(None);
         }
-        let stored = quotas::stored_bytes(&mut self.app.db.read().await?, &self.owner).await?;
+        let stored = self.stored_bytes(&mut self.app.db.read().await?).await?;
         Ok(Some(self.app.settings.limits.quotas.stored_bytes.saturating_sub(stored)))
+    }
+
+    /// The bytes that count against the quota, without those that an earlier run of this import has stored: they are counted with what it still imports.
+    async fn stored_bytes(&self, tx: &mut ReadTx) -> Result<u64> {
+        let waiting = repo::waiting_bytes(tx, &self.owner, &self.source).await?;
+        Ok(quotas::stored_bytes(tx, &self.owner).await?.saturating_sub(waiting.unsigned_abs()))
     }
 
     /// What of a plan is here already, and how many bytes of packages fit.
@@ -148,6 +154,7 @@ impl Import<'_> {
     ) -> Result<()> {
         let limits = &self.app.settings.limits.quotas;
         let usage = quotas::usage(tx, &self.owner, self.app.now()).await?;
+        let stored = self.stored_bytes(tx).await?;
         let place = Place { app: THE_ACCOUNT.to_owned(), deployment: None, label: None };
         let mut check = |what: &str, there: u64, more: u64, quota: u64| {
             if more > 0 && there.saturating_add(more) > quota {
@@ -160,7 +167,7 @@ impl Import<'_> {
             let (today, quota) = usage.deployments_today;
             check("deployments created today", today.into(), new_deployments.into(), quota.into());
         }
-        check("bytes of packages", usage.stored_bytes.unsigned_abs(), bytes, limits.stored_bytes);
+        check("bytes of packages", stored, bytes, limits.stored_bytes);
         Ok(())
     }
 

@@ -256,6 +256,10 @@ async fn quotas_are_told_by_the_check_and_hold_in_any_case() {
     send(&ada, b"12345678901").await.refused(409);
     send(&ada, b"1234567890").await.assert(200);
     send(&ada, b"1").await.refused(409);
+    // What was sent already is not counted twice.
+    let again = json!({ "source": SOURCE, "apps": [app_of("Weather", "key-of-weather-0123")["app"]], "storedBytes": 10 });
+    let checked = ada.post("/v1/imports/check", again).await.assert(200);
+    assert_eq!((&checked["problems"], &checked["limits"]["storedBytesLeft"]), (&json!([]), &json!(10)));
     assert_eq!(app.number("SELECT COUNT(*) FROM blobs").await, 1, "a refused package leaves nothing");
 }
 
