@@ -23,6 +23,7 @@ use tests::wait::until;
 use tests::{Bundle, Client, Clock, Db, on_write};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
+use tokio::task::JoinHandle;
 
 const PASSWORD: &str = "a long passphrase nobody guesses";
 
@@ -125,6 +126,8 @@ struct Server {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
     out: String,
+    /// Reads what the program logs, from its start on: a program whose pipe is full waits.
+    err: JoinHandle<String>,
     base: String,
 }
 
@@ -132,18 +135,20 @@ impl Server {
     async fn start(place: &Place) -> Self {
         let mut child = place.command(&["serve"]).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut stderr = child.stderr.take().unwrap();
+        let err = tokio::spawn(async move {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).await.unwrap();
+            text
+        });
         let first = tokio::time::timeout(Duration::from_secs(30), lines.next_line())
             .await
             .expect("the program prints its listening address")
             .unwrap();
-        let Some(first) = first else {
-            let mut err = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut err).await.unwrap();
-            panic!("the program exited: {err}");
-        };
+        let Some(first) = first else { panic!("the program exited: {}", err.await.unwrap()) };
         let base = first.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).unwrap_or_else(|| panic!("{first}"));
         let base = base.trim_end_matches([';', ',']).to_owned();
-        let server = Self { child, lines, out: first, base };
+        let server = Self { child, lines, out: first, err, base };
         let client = Client::new(&server.base, None);
         until("the program responds", async || (client.get("/v1/health").await.status.as_u16() == 200).then_some(())).await;
         server
@@ -168,9 +173,7 @@ impl Server {
                 self.out.push('\n');
                 self.out.push_str(&line);
             }
-            let mut err = String::new();
-            self.child.stderr.take().unwrap().read_to_string(&mut err).await.unwrap();
-            Ended { code: self.child.wait().await.unwrap().code(), out: self.out, err }
+            Ended { code: self.child.wait().await.unwrap().code(), out: self.out, err: self.err.await.unwrap() }
         };
         tokio::time::timeout(Duration::from_secs(30), ending).await.expect("the program exits")
     }
