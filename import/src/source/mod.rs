@@ -114,7 +114,7 @@ impl Source {
             StatusCode::OK => serde_json::from_slice(&body).map_err(|error| Fault::Shape {
                 path,
                 // The error's own text repeats what was sent.
-                what: format!("the answer has another form than expected, at line {}, column {}", error.line(), error.column()),
+                what: format!("the answer is not in the form that was expected, at line {}, column {}", error.line(), error.column()),
             }),
             StatusCode::UNAUTHORIZED => Err(Fault::Key),
             status => Err(Fault::Refused { path, status: status.as_u16(), text: said(&body), wait }),

@@ -95,10 +95,10 @@ impl SentEntry {
             }
             member.text()
         };
-        let label = text(self.label, "its label is no text");
-        let app_version = text(self.app_version, "its app version is no text");
-        let description = text(self.description, "its description is no text");
-        let package_hash = text(self.package_hash, "its package hash is no text");
+        let label = text(self.label, "its label is not text");
+        let app_version = text(self.app_version, "its app version is not text");
+        let description = text(self.description, "its description is not text");
+        let package_hash = text(self.package_hash, "its package hash is not text");
         let mut flag = |member: Member, fault: &'static str| match member {
             Member::Missing => false,
             Member::Bool(value) => value,

@@ -28,7 +28,8 @@ const MARK: &str = "INSERT INTO imported_hashes (release_id) VALUES ($1)";
 const SOURCE: &str = "SELECT source FROM imported_apps WHERE app_id = $1";
 const WAITING_BYTES: &str = "SELECT CAST(COALESCE(SUM(b.size), 0) AS BIGINT) FROM imported_apps i JOIN apps a ON a.id = i.app_id \
     JOIN blobs b ON b.app_id = i.app_id WHERE a.owner_id = $1 AND i.source = $2 AND NOT EXISTS \
-    (SELECT 1 FROM releases r WHERE r.app_id = b.app_id AND (r.blob_sha256 = b.sha256 OR r.manifest_sha256 = b.sha256))";
+    (SELECT 1 FROM releases r WHERE r.app_id = b.app_id AND (r.blob_sha256 = b.sha256 OR r.manifest_sha256 = b.sha256)) \
+    AND NOT EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.app_id = b.app_id AND d.blob_sha256 = b.sha256)";
 const KEEP_PACKAGE: &str = "INSERT INTO imported_packages \
     (app_id, sha256, package_hash, hash_with_directories, manifest_sha256, size, stamp, manifest_stamp, expires) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \

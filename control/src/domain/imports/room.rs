@@ -45,7 +45,7 @@ impl Import<'_> {
             for row in repo::deployments(&mut tx, &row.id).await? {
                 if app.deployments.iter().any(|planned| planned.source_name == row.source_name) {
                     let last_label = deployments::last_label(&mut tx, &row.deployment_id).await?.unwrap_or_default();
-                    let is_empty = releases::ranges(&mut tx, &row.deployment_id).await?.is_empty();
+                    let is_empty = releases::newest(&mut tx, &row.deployment_id).await?.is_none();
                     deployments.push(KnownDeployment { has_own: history::has_own(&row, last_label, is_empty), row });
                 }
             }

@@ -55,7 +55,7 @@ pub fn apps(sent: Vec<PlannedApp>) -> Result<Vec<plan::App>, Invalid> {
     }
     let mut names = BTreeSet::new();
     if let Some(twice) = sent.iter().find(|app| !names.insert(app.source_name.as_str())) {
-        return Err(Invalid::from(format!("{} is there twice", plan::printable(&twice.source_name))));
+        return Err(Invalid::from(format!("{} appears twice", plan::printable(&twice.source_name))));
     }
     sent.into_iter().map(app).collect()
 }

@@ -136,7 +136,7 @@ async fn the_rules_for_releases_and_packages_hold() {
         (json!({ "source": SOURCE, "apps": [app_of("a", "short")["app"]] }), "apps: the key of Production"),
         (
             json!({ "source": SOURCE, "apps": [app_of("a", "key-of-a-01234567")["app"], app_of("a", "key-of-b-01234567")["app"]] }),
-            "apps: a is there twice",
+            "apps: a appears twice",
         ),
         (json!({ "source": SOURCE, "apps": [], "storedBytes": "many" }), "storedBytes: "),
         (json!({}), "source: is required; apps: is required"),

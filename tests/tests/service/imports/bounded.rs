@@ -21,8 +21,8 @@ async fn what_is_not_understood_is_named_and_not_guessed() {
         ("rollout", json!(0.9), "its rollout is not a whole number from 0 to 100"),
         ("rollout", json!(25.9), "its rollout is not a whole number from 0 to 100"),
         ("rollout", json!([]), "its rollout is not a whole number from 0 to 100"),
-        ("packageHash", json!(5), "its package hash is no text"),
-        ("description", json!({}), "its description is no text"),
+        ("packageHash", json!(5), "its package hash is not text"),
+        ("description", json!({}), "its description is not text"),
     ];
     let mut releases = vec![entry(&old, "v1", "good")];
     for (number, (member, value, _)) in faults.iter().enumerate() {
@@ -90,8 +90,8 @@ async fn lists_end_somewhere() {
     old.put_apps(&[("Weather", json!({}), &[("Production", KEY, json!([]))])]);
     for (history, why) in [
         (format!("[{}{{}}]", "{},".repeat(200_000)), "the other server has more than 20000 releases of a deployment"),
-        (format!("[{}0]", "0,".repeat(30)), "the answer has another form than expected, at line 1, column 15"),
-        (r#"[{ "label": "v1" }, "v2"]"#.to_owned(), "the answer has another form than expected"),
+        (format!("[{}0]", "0,".repeat(30)), "the answer is not in the form that was expected, at line 1, column 15"),
+        (r#"[{ "label": "v1" }, "v2"]"#.to_owned(), "the answer is not in the form that was expected"),
     ] {
         old.put("/apps/Weather/deployments/Production/history", format!("{{ \"history\": {history} }}"));
         let ended = import(&app, &old.base, "key", &[]).await;

@@ -106,9 +106,9 @@ async fn a_label_that_stands_for_another_package_changes_nothing() {
         put(&old, &[], &releases);
         let ended = import(&app, &old.base, "key", &[]).await;
         assert_eq!(ended.code, Some(1), "{ended:?}");
-        assert!(ended.out.contains("Weather / Production / v1: has another package there than here"), "{ended:?}");
+        assert!(ended.out.contains("Weather / Production / v1: is a different package there than here"), "{ended:?}");
         let ended = cli.expect(5, &["import", "codepush", "--from", &old.base, "--key-file", "old-key"]).await;
-        assert!(ended.out.contains("v1: has another package there than here"), "{ended:?}");
+        assert!(ended.out.contains("v1: is a different package there than here"), "{ended:?}");
         assert_eq!(history(&ada, "Weather", "Production").await, before);
     }
 }
