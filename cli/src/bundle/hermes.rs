@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
+use super::bytecode::MAGIC;
 use super::project::{Package, Project};
 use super::run::{self, Output};
 use super::{BuildOptions, Platform};
 use crate::error::{Error, Result};
 
-/// What every Hermes bytecode begins with.
-const MAGIC: [u8; 8] = [0xc6, 0x1f, 0xbc, 0x03, 0xc1, 0x03, 0x19, 0x1f];
 /// The first React Native whose builds limit the width of diagnostics.
 const WIDTH_SINCE: (u64, u64) = (0, 72);
 
@@ -58,17 +57,22 @@ fn places(root: &Path, react_native: &Package, platform: Platform, system: &str)
     places
 }
 
-/// Compiles a bundle. The source map is written next to the bytecode, with the ending `.map`. Errors: failed (1).
+/// Compiles a bundle, against other bytecode if there is a base. The source map is written next to the bytecode, with the ending `.map`. Errors: failed
+/// (1).
 pub(super) async fn compile(
     compiler: &Path,
     project: &Project,
     options: &BuildOptions,
     bundle: &Path,
     bytecode: &Path,
+    base: Option<&Path>,
     is_quiet: bool,
 ) -> Result<()> {
     let mut command = Command::new(compiler);
     command.args(flags(project.react_native_version(), options)).arg("-out").arg(bytecode);
+    if let Some(base) = base {
+        command.arg("-base-bytecode").arg(base);
+    }
     // By its name only: a path could end up in the bytecode, and the package would differ from machine to machine.
     command.arg(bundle.file_name().unwrap_or(bundle.as_os_str()));
     command.current_dir(bundle.parent().unwrap_or(&project.root));

@@ -3,7 +3,9 @@
 //! One file per tool; `project` finds what is installed, `target_version` the app version, `keep` has the results that stay. Deliberately not here:
 //! the release of what was built. Start at [`Builder`].
 
+mod base;
 mod bundler;
+mod bytecode;
 mod engine;
 mod expo;
 pub(crate) mod fingerprint;
@@ -21,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-pub(crate) use self::options::BuildOptions;
+pub(crate) use self::options::{BaseOption, BuildOptions};
 pub(crate) use self::run::hide;
 
 use self::engine::Engine;
@@ -99,6 +101,8 @@ pub(crate) struct Built {
     pub(crate) source_map: Option<PathBuf>,
     /// What speaks against releasing it.
     pub(crate) warning: Option<String>,
+    /// With a base: whether it is compiled against it, or why not.
+    pub(crate) base: Option<std::result::Result<(), String>>,
     /// Holds the folder, unless it is kept.
     _work: TempDir,
 }
@@ -131,10 +135,21 @@ impl Builder {
         &self.project.root
     }
 
-    /// Builds for a platform. `is_only` says whether it is the only one that is built. Errors: usage (2), failed (1).
-    pub(crate) async fn build(&self, platform: Platform, is_only: bool) -> Result<Built> {
+    /// The earlier bundle that bytecode is to resemble, if there is one.
+    pub(crate) fn base(&self) -> Option<&BaseOption> {
+        self.options.base.as_ref()
+    }
+
+    /// The bundle's name in the package.
+    pub(crate) fn bundle_name(&self, platform: Platform) -> &str {
+        self.options.bundle_name.as_deref().unwrap_or(platform.bundle_name())
+    }
+
+    /// Builds for a platform. `is_only` says whether it is the only one that is built, `base` is an earlier bundle that bytecode is to resemble. Errors: usage
+    /// (2), failed (1).
+    pub(crate) async fn build(&self, platform: Platform, is_only: bool, base: Option<&Path>) -> Result<Built> {
         let (project, options) = (&self.project, &self.options);
-        let name = options.bundle_name.as_deref().unwrap_or(platform.bundle_name());
+        let name = self.bundle_name(platform);
         let places = Places::new(options, platform, is_only, name)?;
         let engine = self.engine(platform);
         let is_for_hermes = options.hermes().unwrap_or(engine.is_hermes);
@@ -156,19 +171,29 @@ impl Builder {
         bundler::run(project, self.framework, options, &job, self.is_quiet).await?;
 
         let (mut finished, mut finished_map) = (bundle.clone(), map.clone());
+        let mut against = base.map(|_| Err("the bundle is not compiled to Hermes bytecode here".to_owned()));
         if let Some(compiler) = compiler.filter(|_| !hermes::is_bytecode(&bundle)) {
             finished = bytecode.join(name);
-            hermes::compile(&compiler, project, options, &bundle, &finished, self.is_quiet).await?;
+            hermes::compile(&compiler, project, options, &bundle, &finished, None, self.is_quiet).await?;
+            if let Some(base) = base {
+                let other = folder("against")?.join(name);
+                let job = base::Job { compiler: &compiler, project, options, bundle: &bundle, plain: &finished };
+                let outcome = base::compile(job, base, &other).await;
+                if outcome.is_ok() {
+                    finished = other;
+                }
+                against = Some(outcome);
+            }
             if places.has_source_map() {
                 finished_map = work.path().join("composed.map");
-                let of_hermes = bytecode.join(format!("{name}.map"));
+                let of_hermes = finished.with_file_name(format!("{name}.map"));
                 source_map::compose(project, &map, &of_hermes, &finished_map, self.is_quiet).await?;
             }
         }
         let warning = warning(hermes::is_bytecode(&finished), &engine);
         fs::rename(&finished, package.join(name)).map_err(|error| unwritable(&error))?;
         let (folder, source_map) = places.keep(&package, &finished_map)?;
-        Ok(Built { folder, source_map, warning, _work: work })
+        Ok(Built { folder, source_map, warning, base: against, _work: work })
     }
 
     /// A path for people: below the project if it is.

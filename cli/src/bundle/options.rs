@@ -1,5 +1,6 @@
 //! The options of a build.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -37,6 +38,10 @@ pub(crate) struct BuildOptions {
     /// Another flag for the Hermes compiler, such as --extra-hermes-flag=-O0. It can be repeated.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     pub(crate) extra_hermes_flag: Vec<String>,
+    /// Compile Hermes bytecode so that it resembles an earlier bundle, for small patches: "auto" fetches the one that devices have, or give a file. If the result
+    /// cannot be shown to do the same as without it, it is left out.
+    #[arg(long, value_name = "auto|FILE", conflicts_with = "no_hermes")]
+    pub(crate) base: Option<BaseOption>,
     /// Keep the source map in this file, or in this folder. It is never part of the package.
     #[arg(long, value_name = "PATH")]
     pub(crate) source_map_output: Option<PathBuf>,
@@ -56,6 +61,21 @@ impl BuildOptions {
             (_, true) => Some(false),
             _ => None,
         }
+    }
+}
+
+/// An earlier bundle.
+#[derive(Clone, Debug)]
+pub(crate) enum BaseOption {
+    /// The one that devices have.
+    Auto,
+    /// This file.
+    File(PathBuf),
+}
+
+impl From<OsString> for BaseOption {
+    fn from(value: OsString) -> Self {
+        if value == "auto" { Self::Auto } else { Self::File(value.into()) }
     }
 }
 

@@ -46,14 +46,19 @@ pub(crate) fn hide(variable: &str) {
     let _ = KEY.set(variable.to_owned());
 }
 
-/// Runs a program to its end, without credential and private key: bundlers run code of hundreds of packages, which must not release or sign anything. `what` names it in errors. Errors: failed (1) if it does not start.
-pub(super) async fn run(command: &mut Command, what: &str, output: Output, is_quiet: bool) -> Result<Finished> {
-    let next = "Install the project's packages again, on this kind of machine.";
-    let cannot = |error: &std::io::Error| Error::failed(format!("cannot run {what}: {error}"), next);
+/// Keeps credential and private key from a program: bundlers run code of hundreds of packages, which must not release or sign anything.
+pub(super) fn hide_secrets(command: &mut std::process::Command) {
     command.env_remove(TOKEN);
     if let Some(key) = KEY.get() {
         command.env_remove(key);
     }
+}
+
+/// Runs a program to its end, without credential and private key. `what` names it in errors. Errors: failed (1) if it does not start.
+pub(super) async fn run(command: &mut Command, what: &str, output: Output, is_quiet: bool) -> Result<Finished> {
+    let next = "Install the project's packages again, on this kind of machine.";
+    let cannot = |error: &std::io::Error| Error::failed(format!("cannot run {what}: {error}"), next);
+    hide_secrets(command.as_std_mut());
     let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn();
     let mut child = started.map_err(|error| cannot(&error))?;
     let (mut of_output, mut of_errors) = (Telling::default(), Telling::default());

@@ -3,6 +3,7 @@
 //! A request is repeated only where nothing can happen twice: after 429 and 503, after a connection that could not be opened, and after a lost answer of
 //! a read or of a request with an `Idempotency-Key`. Start at [`Client::get`]. Wording of refusals is in [`refusal`].
 
+mod download;
 mod path;
 mod refusal;
 mod retry;
@@ -16,6 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub(crate) use download::download;
 pub(crate) use path::path;
 pub(crate) use upload::Upload;
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::Target;
+use super::base::Base;
 use super::destination::Destination;
 use super::fingerprint::Binaries;
 use super::options::{self, DeliveryOptions, NotesOption};
@@ -58,6 +60,10 @@ struct Job {
     warnings: Warnings,
     /// Where it goes; `None` in a dry run.
     destination: Option<Destination>,
+    /// With `--base`, the earlier bundle.
+    base: Option<Base>,
+    /// What became of it, for the JSON.
+    base_report: Option<Value>,
 }
 
 impl BuildAndRelease {
@@ -74,7 +80,15 @@ impl BuildAndRelease {
         for (platform, option) in deployments {
             let target_version = self.target_version(context, &builder, platform)?;
             context.note(&format!("{}: target version {}, from {}", platform.title(), target_version.version, target_version.source));
-            jobs.push(Job { platform, option, target_version, warnings: Warnings::default(), destination: None });
+            jobs.push(Job {
+                platform,
+                option,
+                target_version,
+                warnings: Warnings::default(),
+                destination: None,
+                base: None,
+                base_report: None,
+            });
         }
         if let Some(job) = jobs.first_mut() {
             job.warnings.add(warning);
@@ -87,6 +101,10 @@ impl BuildAndRelease {
                 job.warnings.add(destination.version_warning(&job.target_version.version));
                 job.destination = Some(destination);
             }
+        }
+        for job in &mut jobs {
+            let target = || Target::new(context, &job.option);
+            job.base = Base::find(context, &builder, target, job.platform, &job.target_version.version).await?;
         }
         let is_only = jobs.len() == 1;
         let mut all_built = Vec::new();
@@ -105,7 +123,7 @@ impl BuildAndRelease {
                 delivery: &self.delivery,
                 key: key.clone(),
                 warnings: job.warnings,
-                members: members(platform, &job.target_version, built),
+                members: members(platform, &job.target_version, built, job.base_report),
                 accepts_identical: self.no_duplicate_release_error,
             };
             let document = match &job.destination {
@@ -176,7 +194,10 @@ async fn compare(context: &Context, builder: &Builder, jobs: &mut [Job]) {
 async fn build(context: &Context, builder: &Builder, job: &mut Job, is_only: bool) -> Result<Built> {
     let _step = interrupt::step("nothing was released", "Run the command again.");
     context.note(&format!("Building for {}", job.platform.title()));
-    let built = builder.build(job.platform, is_only).await?;
+    let mut built = builder.build(job.platform, is_only, job.base.as_ref().and_then(Base::file)).await?;
+    if let Some(base) = job.base.take() {
+        job.base_report = Some(base.report(context, built.base.take()));
+    }
     job.warnings.add(built.warning.clone());
     if let Some(source_map) = &built.source_map {
         context.note(&format!("Source map: {}", builder.shown(source_map)));
@@ -185,14 +206,15 @@ async fn build(context: &Context, builder: &Builder, job: &mut Job, is_only: boo
 }
 
 /// What the JSON has besides that of `release create`.
-fn members(platform: Platform, target_version: &TargetVersion, built: &Built) -> Map<String, Value> {
+fn members(platform: Platform, target_version: &TargetVersion, built: &Built, base: Option<Value>) -> Map<String, Value> {
     let members = [
         ("platform", json!(platform.name())),
         ("targetVersion", json!(target_version.version)),
         ("targetVersionSource", json!(target_version.source)),
         ("sourceMap", json!(built.source_map.as_ref().map(|path| path.display().to_string()))),
     ];
-    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    let base = base.map(|base| ("base", base));
+    members.into_iter().chain(base).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// A failure of one of two platforms: says what was released, because running the command again would release that one twice.

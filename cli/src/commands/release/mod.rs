@@ -4,6 +4,7 @@
 //! the deployment that a command acts on; `advice` words what to do about refusals; `view` prints releases.
 
 mod advice;
+mod base;
 mod build;
 mod create;
 mod destination;

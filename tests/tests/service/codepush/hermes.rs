@@ -12,7 +12,7 @@ use tokio::process::Command;
 use xtask::paths;
 
 /// A script: two modules from npm with one of the app's between them.
-fn script(version: &str, greeting: &str) -> String {
+pub(crate) fn script(version: &str, greeting: &str) -> String {
     let module = |name: &str| {
         let file = paths::root().join("node_modules").join(format!("react-dom-{version}")).join("umd").join(name);
         format!("(function () {{ var exports = {{}}, module = {{ exports }};\n{}\n}})();\n", std::fs::read_to_string(file).unwrap())
@@ -37,7 +37,7 @@ async fn compile(folder: &Path, script: &str, base: Option<&[u8]>) -> Vec<u8> {
 }
 
 /// The size of a simple binary patch: copies of at least 24 bytes from the base at 8 bytes each, and all other bytes as they are.
-fn patch_size(base: &[u8], new: &[u8]) -> usize {
+pub(crate) fn patch_size(base: &[u8], new: &[u8]) -> usize {
     const BLOCK: usize = 24;
     let blocks: HashMap<&[u8], usize> = base.windows(BLOCK).enumerate().map(|(place, block)| (block, place)).collect();
     let (mut place, mut size) = (0, 0);

@@ -4,6 +4,6 @@ mod base_bundle;
 mod command_line;
 // The compiler is built for this architecture only.
 #[cfg(target_arch = "x86_64")]
-mod hermes;
+pub(crate) mod hermes;
 mod requests;
 mod sign_in;

@@ -1,5 +1,6 @@
 //! `release react-native` and `release expo`: real projects with their own bundlers and Hermes compilers, and projects in which something is missing.
 
+mod base;
 mod errors;
 mod reference;
 mod releases;

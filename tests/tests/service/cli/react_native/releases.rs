@@ -42,7 +42,7 @@ async fn both_platforms(command: &str, project_name: &str, version_sources: [&st
         let map = cli.project().join("maps").join(format!("{bundle}.map"));
         assert_eq!(document["sourceMap"], json!(format!("maps/{bundle}.map")));
         cli.write(bundle, bytecode);
-        let trace = symbolicated(&folder, &cli.project().join(bundle), &map).await;
+        let trace = symbolicated(&project("react-native"), &cli.project().join(bundle), &map).await;
         assert!(trace.lines().count() > 0 && trace.lines().all(|line| line.contains("App.js:5")), "{trace}");
     }
     let left = std::fs::read_dir(cli.home().join("tmp")).unwrap().flatten().map(|entry| entry.file_name().into_string().unwrap());
@@ -92,4 +92,11 @@ async fn an_app_in_a_monorepo_has_its_modules_above_it() {
     // The same sources give the same package, which devices have already.
     let again = cli.json(&[&command[..8], &["--no-duplicate-release-error"], &place].concat()).await;
     assert!(again["package"].is_null() && again["warnings"][0].as_str().is_some_and(|text| text.contains("v1")), "{again}");
+    // Another bundle of the whole app, compiled against the one that devices have. Its map reads its own stack traces.
+    let minified = ["--base", "auto", "--extra-bundler-option=--minify=true", "--output-dir", "minified", "-t", "^1.0.0"];
+    let second = cli.json(&[&command[..6], &minified, &place].concat()).await;
+    assert_eq!((&second["base"], &second["package"]["label"]), (&json!({ "name": "v1", "isUsed": true, "reason": null }), &json!("v2")));
+    let (bundle, map) = ("minified/CodePush/index.android.bundle", "minified/index.android.bundle.map");
+    let trace = symbolicated(&project("react-native"), &cli.project().join(bundle), &cli.project().join(map)).await;
+    assert!(trace.lines().count() > 0 && trace.lines().all(|line| line.contains("App.js:5")), "{trace}");
 }

@@ -1,0 +1,100 @@
+//! Bytecode that resembles what devices have: compiled against an earlier bundle, and used only if it does the same.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use super::project::Project;
+use super::{BuildOptions, bytecode, hermes, run};
+use crate::clock;
+
+/// How long the compiler may take. A file that it does not expect could keep it busy.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// What is needed to compile a bundle once more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job<'a> {
+    /// The compiler.
+    pub(super) compiler: &'a Path,
+    /// The project.
+    pub(super) project: &'a Project,
+    /// The options of the build.
+    pub(super) options: &'a BuildOptions,
+    /// The bundle.
+    pub(super) bundle: &'a Path,
+    /// The same, compiled without a base.
+    pub(super) plain: &'a Path,
+}
+
+/// Compiles the bundle against `base` to `finished`, with its source map beside it. Fails with the reason, in words that end a sentence, unless the result
+/// is shown to do the same as without a base.
+pub(super) async fn compile(job: Job<'_>, base: &Path, finished: &Path) -> Result<(), String> {
+    let (of_base, of_plain) = (version(base)?, version(job.plain)?);
+    let Some(of_base) = of_base else { return Err("it is not Hermes bytecode".to_owned()) };
+    if Some(of_base) != of_plain {
+        let compiler = of_plain.map(|version| format!("version {version}")).unwrap_or_default();
+        return Err(format!("it is Hermes bytecode version {of_base}, and the project's compiler writes {compiler}"));
+    }
+    let run = hermes::compile(job.compiler, job.project, job.options, job.bundle, finished, Some(base), true);
+    let ended = clock::within(PATIENCE, run).await;
+    ended.ok_or_else(|| "the Hermes compiler does not finish with it".to_owned())?.map_err(|error| error.what)?;
+    let (compiler, plain, new) = (job.compiler.to_owned(), job.plain.to_owned(), finished.to_owned());
+    let compared = tokio::task::spawn_blocking(move || compare(&compiler, &plain, &new)).await;
+    compared.unwrap_or_else(|_| Err("the comparison failed".to_owned()))
+}
+
+/// Fails unless `new` is shown to do the same as `plain`, and is not much larger.
+fn compare(compiler: &Path, plain: &Path, new: &Path) -> Result<(), String> {
+    let (of_plain, of_new) = (read(plain)?, read(new)?);
+    // Strings and literals of the base stay in the file, used or not. With each release on the one before, there would be more of them.
+    if of_new.len() > of_plain.len() / 4 * 5 {
+        return Err("the bundle would be larger by more than a quarter, with what only earlier releases need".to_owned());
+    }
+    let (mut plain, mut new) = (Printing::start(compiler, plain)?, Printing::start(compiler, new)?);
+    let doubt = |doubt: bytecode::Doubt| format!("the result may not do the same: {doubt}");
+    bytecode::compare((&of_plain, plain.output()?), (&of_new, new.output()?)).map_err(doubt)
+}
+
+/// The compiler, printing a file of bytecode. It ends with this value.
+#[derive(Debug)]
+struct Printing(Child);
+
+impl Printing {
+    fn start(compiler: &Path, file: &Path) -> Result<Self, String> {
+        let mut command = Command::new(compiler);
+        run::hide_secrets(&mut command);
+        command.args(["-b", "-dump-bytecode", "-pretty-disassemble=0"]).arg(file);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.spawn().map(Self).map_err(|error| format!("cannot run the Hermes compiler: {error}"))
+    }
+
+    fn output(&mut self) -> Result<BufReader<ChildStdout>, String> {
+        let output = self.0.stdout.take().ok_or("the Hermes compiler prints nothing")?;
+        Ok(BufReader::with_capacity(1 << 20, output))
+    }
+}
+
+impl Drop for Printing {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn version(file: &Path) -> Result<Option<u32>, String> {
+    let mut start = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(64).read_to_end(&mut start));
+    read.map_err(|error| unreadable(file, &error))?;
+    Ok(bytecode::version(&start))
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, String> {
+    fs::read(file).map_err(|error| unreadable(file, &error))
+}
+
+fn unreadable(file: &Path, error: &io::Error) -> String {
+    format!("cannot read {}: {error}", PathBuf::from(file.file_name().unwrap_or_default()).display())
+}

@@ -1,0 +1,147 @@
+//! The bundle that devices have, for bytecode that resembles it.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use zip::ZipArchive;
+
+use super::Target;
+use crate::bundle::{BaseOption, Builder, Platform};
+use crate::client::path;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::output::interrupt;
+
+/// The most bytes of an earlier bundle, and of the archive that has it.
+const MOST: u64 = 1 << 30;
+
+/// An earlier bundle, or why there is none.
+#[derive(Debug)]
+pub(super) struct Base {
+    /// For people and JSON: the release's label, or the file's path.
+    name: Option<String>,
+    file: std::result::Result<PathBuf, String>,
+    /// Holds a file that was fetched.
+    _work: Option<TempDir>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Answer {
+    basebundle: Found,
+}
+
+/// The release, if there is one.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    bundle_blob_url: Option<String>,
+    label: Option<String>,
+}
+
+impl Base {
+    /// The base that the options name; `None` without the option. Errors: usage (2) if a file is not there. If there is nothing to fetch, or it cannot be
+    /// fetched, the release does without.
+    pub(super) async fn find(
+        context: &Context,
+        builder: &Builder,
+        target: impl FnOnce() -> Result<Target>,
+        platform: Platform,
+        range: &str,
+    ) -> Result<Option<Self>> {
+        match builder.base() {
+            None => Ok(None),
+            Some(BaseOption::File(file)) if file.is_file() => {
+                // The compiler runs in another folder.
+                let place = std::path::absolute(file).map_err(|error| error.to_string());
+                Ok(Some(Self { name: Some(file.display().to_string()), file: place, _work: None }))
+            }
+            Some(BaseOption::File(file)) => {
+                Err(Error::usage(format!("{} is not a file", file.display()), "Give a bundle that was released before, or --base auto."))
+            }
+            Some(BaseOption::Auto) => Self::fetch(context, &target()?, builder.bundle_name(platform), range).await.map(Some),
+        }
+    }
+
+    /// The bundle of the newest release for this target version that is enabled and fully rolled out.
+    async fn fetch(context: &Context, target: &Target, name: &str, range: &str) -> Result<Self> {
+        let query: String = form_urlencoded::Serializer::new(String::new()).append_pair("appVersion", range).finish();
+        let place = path(["apps", &target.app, "deployments", &target.deployment, "basebundle"]);
+        let found = target.client.get::<Answer>(&format!("{place}?{query}")).await?.value.basebundle;
+        let (Some(url), Some(label)) = (found.bundle_blob_url, found.label) else {
+            let why = format!("{} of {} has no release for {range} that is enabled and fully rolled out", target.deployment, target.app);
+            return Ok(Self { name: None, file: Err(why), _work: None });
+        };
+        context.note(&format!("Fetching {label} of {}, to compile against its bundle", target.deployment));
+        let work = tempfile::Builder::new().prefix("updraft-").tempdir();
+        let fetched = match work {
+            Err(error) => Err(format!("cannot write to the folder for temporary files: {error}")),
+            Ok(work) => {
+                interrupt::remove_then(work.path());
+                match download(context, &url, work.path(), name).await {
+                    Ok(file) => return Ok(Self { name: Some(label), file: Ok(file), _work: Some(work) }),
+                    Err(why) => Err(why),
+                }
+            }
+        };
+        Ok(Self { name: Some(label), file: fetched, _work: None })
+    }
+
+    /// The file, if there is one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_deref().ok()
+    }
+
+    /// What became of it, for the JSON: `outcome` is the build's. Says it to people, too.
+    pub(super) fn report(self, context: &Context, outcome: Option<std::result::Result<(), String>>) -> Value {
+        let name = self.name.clone().unwrap_or_default();
+        let reason = match (self.file, outcome) {
+            (Err(why), _) | (Ok(_), Some(Err(why))) => Some(why),
+            (Ok(_), _) => None,
+        };
+        match &reason {
+            None => context.note(&format!("Compiled against {name}, and compared: it does the same as without")),
+            Some(why) if name.is_empty() => context.note(&format!("Compiled without a base: {why}")),
+            Some(why) => context.note(&format!("Compiled without the base {name}: {why}")),
+        }
+        json!({ "name": self.name, "isUsed": reason.is_none(), "reason": reason })
+    }
+}
+
+/// Downloads an archive to `folder`, and unpacks the bundle. Errors: why, in words that end a sentence.
+async fn download(context: &Context, url: &str, folder: &Path, name: &str) -> std::result::Result<PathBuf, String> {
+    let archive = folder.join("package.zip");
+    let progress = crate::output::progress::Progress::bytes(context, "Downloading", 0);
+    crate::client::download(url, &archive, MOST, &progress.handle()).await?;
+    drop(progress);
+    let (to, name) = (folder.join("base.bundle"), name.to_owned());
+    let unpacked = tokio::task::spawn_blocking(move || unpack(&archive, &name, &to).map(|()| to)).await;
+    unpacked.unwrap_or_else(|_| Err("its package cannot be read".to_owned()))
+}
+
+/// Unpacks the bundle: the one in the folder `CodePush`, or the only one of that name.
+fn unpack(archive: &Path, name: &str, to: &Path) -> std::result::Result<(), String> {
+    let unreadable = |error: &dyn std::fmt::Display| format!("its package cannot be read: {error}");
+    let mut archive = File::open(archive)
+        .map_err(|error| unreadable(&error))
+        .and_then(|file| ZipArchive::new(file).map_err(|error| unreadable(&error)))?;
+    let names = archive.file_names().flatten().map(std::borrow::Cow::into_owned);
+    let places: Vec<String> = names.filter(|place| place.rsplit('/').next() == Some(name)).collect();
+    let expected = format!("CodePush/{name}");
+    let place = match places.as_slice() {
+        [only] => only,
+        several if several.contains(&expected) => &expected,
+        [] => return Err(format!("its package has no {name}")),
+        _ => return Err(format!("its package has several files named {name}")),
+    };
+    let mut file = archive.by_name(place).map_err(|error| unreadable(&error))?.take(MOST + 1);
+    let mut written = fs::File::create(to).map_err(|error| unreadable(&error))?;
+    match io::copy(&mut file, &mut written) {
+        Ok(size) if size <= MOST => Ok(()),
+        Ok(_) => Err("its bundle is too large".to_owned()),
+        Err(error) => Err(unreadable(&error)),
+    }
+}
