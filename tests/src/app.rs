@@ -10,6 +10,7 @@ use control::testing::{AppState, Clock, Config, Db, Entropy, TestClock};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
+use crate::bucket::TestBucket;
 use crate::client::Client;
 use crate::database::TestDatabase;
 use crate::people::PASSWORD_HASH;
@@ -31,6 +32,8 @@ pub struct Options {
     pub listen: Option<SocketAddr>,
     /// Whether clients appear to be on other machines, see [`RemoteListener`].
     pub is_remote: bool,
+    /// Whether bundles are in a bucket, also when the other tests of the run have a folder.
+    pub has_bucket: bool,
     /// The machine's clock instead of a test clock: for tests with another program.
     pub has_machine_clock: bool,
 }
@@ -57,6 +60,7 @@ pub struct TestApp {
     running: Option<Running>,
     database: TestDatabase,
     folder: TempDir,
+    pub(crate) bucket: Option<TestBucket>,
 }
 
 impl TestApp {
@@ -70,7 +74,10 @@ impl TestApp {
         let database = TestDatabase::create().await;
         let folder = TempDir::new().unwrap();
         let clock = TestClock::starting_now();
-        let mut app = Self { base: String::new(), bindings: None, clock, options, running: None, database, folder };
+        // The suite runs once more with a bucket.
+        let is_in_bucket = options.has_bucket || std::env::var("TEST_STORAGE").is_ok_and(|storage| storage == "s3");
+        let bucket = if is_in_bucket { Some(TestBucket::start()) } else { None };
+        let mut app = Self { base: String::new(), bindings: None, clock, options, running: None, database, folder, bucket };
         app.start().await;
         app
     }
@@ -103,6 +110,20 @@ impl TestApp {
         self.running = Some(running);
     }
 
+    /// The bucket with its bundles. Only with the option [`Options::has_bucket`].
+    pub fn bucket(&mut self) -> &mut TestBucket {
+        self.bucket.as_mut().expect("the app has a bucket")
+    }
+
+    /// Loses every object that is stored, as a broken disk does.
+    pub fn lose_objects(&self) {
+        match &self.bucket {
+            Some(bucket) => bucket.lose_objects(),
+            None => std::fs::remove_dir_all(self.folder.path().join("blobs")).unwrap(),
+        }
+        std::fs::create_dir_all(self.folder.path().join("blobs/.tmp")).unwrap();
+    }
+
     /// Shuts the server down; the database and the folder are kept.
     pub async fn stop(&mut self) {
         self.running.take().expect("the server is running").stop().await.unwrap();
@@ -118,6 +139,7 @@ impl TestApp {
             ("UPDRAFT_BASE_URL".to_owned(), self.base.clone()),
         ]);
         settings.extend(self.database.url().map(|url| ("UPDRAFT_DATABASE_URL".to_owned(), url)));
+        settings.extend(self.bucket.iter().flat_map(TestBucket::settings));
         settings.extend(self.options.settings.clone());
         settings
     }

@@ -7,6 +7,7 @@ use control::testing::{Db, Dialect, ReadTx, on, on_write};
 use sqlx::AssertSqlSafe;
 
 use crate::TestApp;
+use crate::bucket::TestBucket;
 
 /// Everything an upload could leave behind: files and folders of the data folder except the database's, and numbers of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,6 +154,9 @@ impl TestApp {
     pub async fn leftovers(&self) -> Leftovers {
         let mut files = BTreeMap::new();
         list(self.folder(), "", &mut files);
+        // As they would be in the folder.
+        let objects = self.bucket.iter().flat_map(TestBucket::objects).filter(|name| !name.starts_with('.'));
+        files.extend(objects.map(|name| (format!("blobs/{name}"), 0)));
         let rows = [
             self.number("SELECT COUNT(*) FROM releases").await,
             self.number("SELECT COUNT(*) FROM blobs").await,

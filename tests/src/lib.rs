@@ -16,6 +16,7 @@ pub mod archive;
 pub mod audit;
 pub mod authenticator;
 pub mod browser;
+pub mod bucket;
 pub mod bundle;
 pub mod cli;
 pub mod client;
@@ -60,6 +61,7 @@ pub mod wait;
 
 pub use app::{Options, TestApp};
 pub use authenticator::Authenticator;
+pub use bucket::TestBucket;
 pub use bundle::Bundle;
 pub use cli::Cli;
 pub use client::{Answer, Client};

@@ -98,7 +98,10 @@ fn build_worker(session: &Session, stages: &mut Stages) {
 /// Runs the tests on SQLite and, if available, on PostgreSQL; returns the total count.
 fn on_both(session: &Session, stages: &mut Stages, tests: Tests<'_>) -> Count {
     let sqlite = count_tests(session, stages, "tests, SQLite", "SQLite", tests, "default", &[("TEST_DATABASE", "sqlite")]);
-    sqlite.plus(on_postgres(session, stages, tests))
+    let in_bucket = [("TEST_DATABASE", "sqlite"), ("TEST_STORAGE", "s3")];
+    // Of selected tests, those that it would run anyway.
+    let bucket = count_tests(session, stages, "tests, bundles in a bucket", "bucket", tests, "bucket", &in_bucket);
+    sqlite.plus(bucket).plus(on_postgres(session, stages, tests))
 }
 
 fn on_postgres(session: &Session, stages: &mut Stages, tests: Tests<'_>) -> Count {

@@ -26,6 +26,7 @@ use crate::http::HttpSettings;
 use crate::infra::db::DatabaseUrl;
 use crate::infra::kv::KvConfig;
 use crate::infra::mail::MailConfig;
+use crate::infra::storage::StorageConfig;
 
 /// The configuration of the process.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// `sqlite:…` or `postgres://…`.
     pub database_url: DatabaseUrl,
+    /// Where bundles are stored.
+    pub storage: StorageConfig,
     /// Where snapshots are pushed; `None` without an edge.
     pub kv: Option<KvConfig>,
     /// How emails are sent.
@@ -104,7 +107,7 @@ impl DatabaseConfig {
 impl Config {
     /// Reads every setting and, in the embedded default setup, generates the secrets in the data folder.
     pub fn read(given: &RawSettings) -> Result<Self, ConfigError> {
-        let settings::Settings { service, connections, secrets, kv, mail, challenge, .. } = read(given)?;
+        let settings::Settings { service, connections, secrets, bundles, kv, mail, challenge, .. } = read(given)?;
         let (kv, mail, turnstile) = (kv.config()?, mail.config(&service.base_url)?, challenge.config()?);
         let DatabaseConfig { data_dir, database_url, limits, .. } = DatabaseConfig::read(given)?;
         // Other replicas and the edge must have the same secrets. A generated one would differ from theirs, and nobody would notice.
@@ -131,6 +134,7 @@ impl Config {
             bindings_listen: service.bindings_listen,
             data_dir,
             database_url,
+            storage: bundles.config()?,
             kv,
             mail,
         })

@@ -14,11 +14,60 @@ use crate::infra::challenge::TurnstileConfig;
 use crate::infra::kv::KvConfig;
 use crate::infra::loopback::is_loopback;
 use crate::infra::mail::{MailConfig, SmtpConfig, SmtpTls};
+use crate::infra::s3::{BucketAddress, Credentials};
+use crate::infra::storage::StorageConfig;
 
 /// Cloudflare's endpoint that verifies challenge tokens.
 const VERIFIER: &str = "https://challenges.cloudflare.com/turnstile/v0/siteverify";
 /// Cloudflare's script that renders the challenge on pages.
 const SCRIPT: &str = "https://challenges.cloudflare.com/turnstile/v0/api.js";
+
+/// Where bundles are stored.
+#[derive(Args)]
+#[command(next_help_heading = "Bundles")]
+pub(super) struct Bundles {
+    /// Where bundles are stored: in the data folder, or in a bucket. Services other than AWS need the endpoint.
+    /// Credentials are those of the environment, otherwise of the AWS profile, or of the machine's or the container's role
+    #[arg(long, env = "UPDRAFT_STORAGE", value_name = "file|s3://BUCKET?endpoint=URL&region=NAME", default_value = "file", value_parser = place)]
+    storage: Place,
+    /// ID of the access key for the bucket
+    #[arg(long, env = "AWS_ACCESS_KEY_ID", hide = true)]
+    aws_access_key_id: Option<String>,
+    /// Secret of the access key for the bucket. Required if `AWS_ACCESS_KEY_ID` is set
+    #[arg(long, env = "AWS_SECRET_ACCESS_KEY", hide = true)]
+    aws_secret_access_key: Option<String>,
+    /// Token of the session that the access key belongs to, if it is a temporary one
+    #[arg(long, env = "AWS_SESSION_TOKEN", hide = true)]
+    aws_session_token: Option<String>,
+}
+
+/// The value of `UPDRAFT_STORAGE`.
+#[derive(Clone, Debug)]
+enum Place {
+    File,
+    Bucket(BucketAddress),
+}
+
+fn place(text: &str) -> Result<Place, String> {
+    match text.strip_prefix("s3://") {
+        Some(rest) => BucketAddress::parse(rest).map(Place::Bucket).map_err(|error| error.to_string()),
+        None if text == "file" => Ok(Place::File),
+        None => Err("must be file, or s3://BUCKET?endpoint=URL&region=NAME".to_owned()),
+    }
+}
+
+impl Bundles {
+    /// The backend. Credentials without a bucket are those of other programs.
+    pub(super) fn config(self) -> Result<StorageConfig, ConfigError> {
+        let Place::Bucket(address) = self.storage else { return Ok(StorageConfig::Folder) };
+        let credentials = match (self.aws_access_key_id, self.aws_secret_access_key) {
+            (Some(id), Some(secret)) => Some(Credentials::new(id, secret, self.aws_session_token)),
+            (None, None) => None,
+            _ => return Err(ConfigError::setting("STORAGE", "needs both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither")),
+        };
+        Ok(StorageConfig::Bucket { address, credentials })
+    }
+}
 
 /// Where snapshots are pushed for the edge.
 #[derive(Args)]

@@ -37,9 +37,6 @@ pub struct Service {
     /// Who can create accounts. open: anyone can register. closed: only the command `account create`
     #[arg(long, env = "UPDRAFT_REGISTRATION", default_value = "open", value_enum)]
     pub registration: Registration,
-    /// Where bundles are stored. file: in the data folder
-    #[arg(long, env = "UPDRAFT_STORAGE", default_value = "file", value_enum)]
-    pub storage: StorageKind,
 }
 
 /// Who can create accounts.
@@ -49,13 +46,6 @@ pub enum Registration {
     Open,
     /// Only the command `account create`.
     Closed,
-}
-
-/// Where bundles are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StorageKind {
-    /// In the data folder.
-    File,
 }
 
 /// Limits and timeouts of connections.

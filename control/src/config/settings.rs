@@ -11,7 +11,7 @@ use clap::{Arg, ArgMatches, Args, Command};
 
 use super::error::ConfigError;
 use super::limits::LimitSettings;
-use super::outside::{Challenge, Kv, Mail};
+use super::outside::{Bundles, Challenge, Kv, Mail};
 use super::secrets::SecretSettings;
 use super::service::{Connections, Database, Log, Service};
 
@@ -60,6 +60,8 @@ pub(super) struct Settings {
     pub(super) database: Database,
     #[command(flatten)]
     pub(super) secrets: SecretSettings,
+    #[command(flatten)]
+    pub(super) bundles: Bundles,
     #[command(flatten)]
     pub(super) kv: Kv,
     #[command(flatten)]

@@ -11,6 +11,7 @@ pub mod error;
 pub mod kv;
 pub mod loopback;
 pub mod mail;
+pub mod s3;
 pub mod storage;
 pub mod wake;
 pub mod webauthn;

@@ -1,5 +1,5 @@
 //! The job that deletes expired rows: unverified registrations, password resets, sessions, unfinished two-factor steps, CLI authorization requests,
-//! rate limit windows, idempotency keys, recent metrics, device cookies, networks of sign-ins, awaited collaborators, packages of unfinished imports, and the remains of deleted apps and deployments. Only the size of the
+//! rate limit windows, idempotency keys, recent metrics, device cookies, networks of sign-ins, awaited collaborators, packages of unfinished imports, parts of unfinished uploads, and the remains of deleted apps and deployments. Only the size of the
 //! database depends on it: readers of these rows check their times, or the rows that they reference. The job also measures deployments created before
 //! sizes were stored, and moves work that the previous release has left in its own tables.
 //!
@@ -17,7 +17,7 @@ use crate::domain::encryption::check;
 use crate::domain::error::Result;
 use crate::domain::imports::packages;
 use crate::domain::outbox::adoption;
-use crate::domain::releases::size;
+use crate::domain::releases::{parts, size};
 use crate::domain::second_factors::passkeys::challenge;
 use crate::domain::second_factors::{pending_logins, totp};
 use crate::domain::warnings::networks;
@@ -76,6 +76,7 @@ async fn round(app: &Context, deletions: &mut deletions::Round) -> Result<bool> 
         is_full |= expiry.step(&app.db, app.now()).await?;
     }
     is_full |= packages::expire(app, app.now()).await?;
+    is_full |= parts::sweep(app, app.now()).await?;
     deletions.step(&app.db).await?;
     is_full |= counting::purge(&app.db, app.now()).await?;
     is_full |= recent::purge(&app.db, app.now()).await?;

@@ -37,7 +37,7 @@ use crate::infra::crypto::password::Passwords;
 use crate::infra::db::{ConnectError, Db};
 use crate::infra::kv::KvConfig;
 use crate::infra::mail::MailConfig;
-use crate::infra::storage::{FolderStore, Storage};
+use crate::infra::storage::Storage;
 use crate::infra::wake::Wake;
 use crate::infra::webauthn::RelyingParty;
 use crate::infra::work::Work;
@@ -127,7 +127,7 @@ async fn open(config: Config, lock_name: &'static str, clock: Clock, entropy: En
     let db = Db::open(&config.database_url.0).await?;
     check::check(&db, &config.settings.encryption_keys).await?;
     let lock = lock(&config, lock_name)?;
-    let storage = Storage::Folder(FolderStore::open(config.data_dir.join("blobs")).await.map_err(ServeError::Storage)?);
+    let storage = Storage::connect(config.storage, config.data_dir.join("blobs")).await.map_err(ServeError::Storage)?;
     let challenge = Challenge::new(config.http.turnstile.clone(), clock.clone(), entropy.clone()).map_err(Error::internal)?;
     let context = Context {
         db,

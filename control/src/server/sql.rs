@@ -47,6 +47,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("registration", registration::repo::SQL),
         ("releases", releases::repo::SQL),
         ("releases/blob", releases::blob::SQL),
+        ("releases/parts", releases::parts::SQL),
         ("second_factors/factors", factors::SQL),
         ("second_factors/passkeys", passkeys::repo::SQL),
         ("second_factors/passkeys/challenge", challenge::SQL),

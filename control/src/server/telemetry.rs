@@ -8,8 +8,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::{ConfigError, LogConfig};
 
-/// Libraries that are never logged, not even their errors, whatever the setting: their records contain parts of untrusted input.
-const SILENT: [&str; 2] = ["webauthn_rs", "crypto_glue"];
+/// Libraries that are never logged, not even their errors, whatever the setting: their records contain parts of untrusted input, or whole requests with
+/// their bodies. What fails is logged where it matters.
+const SILENT: [&str; 3] = ["aws_", "webauthn_rs", "crypto_glue"];
 
 /// The default filter for notices from the database server: otherwise each start would log that the migrations table exists.
 const NOTICES: &str = "sqlx::postgres::notice=warn";

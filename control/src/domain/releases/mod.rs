@@ -4,7 +4,7 @@
 //! - [`upload::accept`]: is there room for it?
 //! - [`upload::receive`]: the bytes go to a temporary file, hashed and limited as they arrive.
 //! - [`shared::archive`]: the ZIP is checked.
-//! - `blob`: the bytes are stored.
+//! - `blob`: the bytes are stored; in a bucket, large ones in `parts`.
 //! - [`service::create`]: rules, label, row and outbox in one transaction.
 //!
 //! Every other operation has its own file, with its rules; all that create a release end in `service::add`. `size` limits what one deployment and one
@@ -21,6 +21,7 @@ pub mod info;
 pub mod listing;
 mod method;
 pub mod outlook;
+pub mod parts;
 pub mod promotion;
 pub mod repo;
 pub mod rollback;

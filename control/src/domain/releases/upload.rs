@@ -22,7 +22,7 @@ use tokio::io::AsyncWriteExt;
 use super::info::ReleaseInfo;
 use super::repo::{self, ReleaseRow};
 use super::service::{self, StoredPackage};
-use super::{UploadAllowance, blob};
+use super::{UploadAllowance, blob, parts};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::accounts;
@@ -265,15 +265,15 @@ pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &
     tx.commit().await?;
     let key = BlobKey { app: of.clone(), sha256: sha256.clone() };
     let put = async {
-        if app.storage.length(&key).await? == Some(size) {
+        if app.storage.length(&key).await.map_err(Error::unavailable)? == Some(size) {
             return Ok(());
         }
         // Storage moves the file it is given; keep the original in case the blob is deleted before the release claims it.
         let given = file.with_extension("put");
         if tokio::fs::hard_link(file, &given).await.is_err() {
-            tokio::fs::copy(file, &given).await?;
+            tokio::fs::copy(file, &given).await.map_err(Error::unavailable)?;
         }
-        let put = app.storage.put_file(&key, &given).await;
+        let put = parts::put(app, &key, &given, size).await;
         if put.is_err() {
             drop(tokio::fs::remove_file(&given).await);
         }
@@ -281,7 +281,7 @@ pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &
     };
     if let Err(error) = put.await {
         take_back(app, of, sha256, stamp).await;
-        return Err(Error::unavailable(error));
+        return Err(error);
     }
     Ok((sha256.clone(), stamp))
 }

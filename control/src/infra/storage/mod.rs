@@ -1,39 +1,87 @@
 //! Storage for the bytes of packages: one immutable object per content and app, named by [`BlobKey`].
 //!
 //! The database knows which blobs are referenced and when one may be deleted. Signed download URLs are elsewhere too.
-//! Start at [`Storage`]; [`FolderStore`] is the default for a single server, [`MemoryStore`] is for tests.
+//! Start at [`Storage`]; [`FolderStore`] is the default for a single server, [`S3Store`] is a bucket that several can share, [`MemoryStore`] is for tests.
 
 mod folder;
 mod memory;
 mod reader;
+mod s3;
 
 pub use folder::FolderStore;
 pub use memory::MemoryStore;
 pub use reader::BlobReader;
+pub use s3::{PartsId, S3Store};
 
 use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use shared::hash::BlobKey;
+
+use crate::infra::s3::{BucketAddress, Credentials};
+
+/// Which backend the settings name.
+#[derive(Clone, Debug)]
+pub enum StorageConfig {
+    /// A folder in the data folder.
+    Folder,
+    /// A bucket.
+    Bucket {
+        /// Where it is.
+        address: BucketAddress,
+        /// The credentials that were given; `None` looks for them in the SDK's usual places.
+        credentials: Option<Credentials>,
+    },
+}
 
 /// A backend, chosen by a setting at startup.
 #[derive(Debug)]
 pub enum Storage {
     /// A folder on this machine.
     Folder(FolderStore),
+    /// A bucket of the S3 API.
+    // The futures of the SDK are large: they are boxed, so that those of every request are not.
+    S3(S3Store),
     /// This process's memory, lost when it exits.
     Memory(MemoryStore),
 }
 
 impl Storage {
+    /// Opens the backend that the settings name. `folder` is for bundles, and with a bucket for uploads in progress. Errors: it cannot be written to.
+    pub async fn connect(config: StorageConfig, folder: PathBuf) -> io::Result<Self> {
+        let local = FolderStore::open(folder).await?;
+        match config {
+            StorageConfig::Folder => Ok(Self::Folder(local)),
+            StorageConfig::Bucket { address, credentials } => Box::pin(S3Store::open(&address, credentials, local)).await.map(Self::S3),
+        }
+    }
+
+    /// Begins an upload in parts, where an object of this size needs one. The caller keeps the ID before [`Self::put_file`], and forgets it when the upload has
+    /// ended: by then the object is complete, or the upload is [aborted](Self::abort).
+    pub async fn begin(&self, key: &BlobKey, size: u64) -> io::Result<Option<PartsId>> {
+        match self {
+            Self::S3(store) => Box::pin(store.begin(key, size)).await,
+            Self::Folder(_) | Self::Memory(_) => Ok(None),
+        }
+    }
+
+    /// Deletes what was sent of an upload in parts that did not end. One that is unknown, or complete, is not an error.
+    pub async fn abort(&self, key: &BlobKey, id: &PartsId) -> io::Result<()> {
+        match self {
+            Self::S3(store) => Box::pin(store.abort(key, id)).await,
+            Self::Folder(_) | Self::Memory(_) => Ok(()),
+        }
+    }
+
     /// Moves the finished file at `source`, on any file system, to the object `key`.
     ///
     /// On return the object is durable. Readers never see a part of it. An existing object is replaced, which repairs a damaged one; current readers
-    /// continue with the old bytes. The bytes are not hashed again: the caller hashed them while they streamed in.
+    /// continue with the old bytes. `id` is that of [`Self::begin`]. The bytes are not hashed again: the caller hashed them while they streamed in.
     /// After an error, `source` may or may not still exist.
-    pub async fn put_file(&self, key: &BlobKey, source: &Path) -> io::Result<()> {
+    pub async fn put_file(&self, key: &BlobKey, source: &Path, id: Option<&PartsId>) -> io::Result<()> {
         match self {
+            Self::S3(store) => Box::pin(store.put_file(key, source, id)).await,
             Self::Folder(store) => store.put_file(key, source).await,
             Self::Memory(store) => store.put_file(key, source).await,
         }
@@ -48,6 +96,7 @@ impl Storage {
     pub async fn length(&self, key: &BlobKey) -> io::Result<Option<u64>> {
         match self {
             Self::Folder(store) => store.length(key).await,
+            Self::S3(store) => Box::pin(store.length(key)).await,
             Self::Memory(store) => Ok(store.length(key)),
         }
     }
@@ -58,6 +107,7 @@ impl Storage {
     pub async fn open(&self, key: &BlobKey, range: Option<Range<u64>>) -> io::Result<Option<BlobReader>> {
         match self {
             Self::Folder(store) => store.read(key, range).await,
+            Self::S3(store) => Box::pin(store.read(key, range)).await,
             Self::Memory(store) => store.read(key, range),
         }
     }
@@ -66,6 +116,7 @@ impl Storage {
     pub async fn delete(&self, key: &BlobKey) -> io::Result<()> {
         match self {
             Self::Folder(store) => store.delete(key).await,
+            Self::S3(store) => Box::pin(store.delete(key)).await,
             Self::Memory(store) => {
                 store.delete(key);
                 Ok(())
@@ -73,10 +124,11 @@ impl Storage {
         }
     }
 
-    /// Checks readiness: writes, reads and deletes a small file.
+    /// Checks readiness: writes, reads and deletes a small file; in a bucket, only reads.
     pub async fn probe(&self) -> io::Result<()> {
         match self {
             Self::Folder(store) => store.probe().await,
+            Self::S3(store) => Box::pin(store.probe()).await,
             Self::Memory(_) => Ok(()),
         }
     }
@@ -85,6 +137,7 @@ impl Storage {
     pub fn temp_dir(&self) -> &Path {
         match self {
             Self::Folder(store) => store.temp_dir(),
+            Self::S3(store) => store.local().temp_dir(),
             Self::Memory(store) => store.temp_dir(),
         }
     }
@@ -94,6 +147,7 @@ impl Storage {
     pub async fn clean_temp(&self) -> io::Result<()> {
         match self {
             Self::Folder(store) => store.clean_temp().await,
+            Self::S3(store) => store.local().clean_temp().await,
             // This process created its folder.
             Self::Memory(_) => Ok(()),
         }

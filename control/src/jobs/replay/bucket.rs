@@ -1,94 +1,20 @@
 //! Dead letters as objects in a bucket, through the S3 API.
 
-use std::fmt;
 use std::time::Duration;
 
 use aws_sdk_s3::Client;
-use aws_sdk_s3::config::retry::RetryConfig;
-use aws_sdk_s3::config::timeout::TimeoutConfig;
-use aws_sdk_s3::config::{BehaviorVersion, Config, Region, RequestChecksumCalculation, ResponseChecksumValidation};
 use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::operation::get_object::GetObjectError;
-use aws_smithy_http_client::Builder;
-use aws_smithy_http_client::tls::Provider;
-use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
-use shared::Invalid;
 use tokio::io::AsyncReadExt;
 
 use super::{MAX_DEAD_LETTER_BYTES, ReplayError, reason, too_large};
-use crate::infra::loopback::is_loopback_address;
+use crate::infra::s3::{self, BucketAddress, Credentials, Patience};
 
 /// The prefix of dead letters' names, as the edge writes them.
 const PREFIX: &str = "dead-letters/";
 
-/// Timeout of one attempt of a request; a dead letter is small.
-const ATTEMPT: Duration = Duration::from_secs(30);
-
-/// Maximum number of attempts per request.
-const ATTEMPTS: u32 = 4;
-
-/// The address of a bucket.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BucketAddress {
-    /// The name.
-    pub bucket: String,
-    /// The URL of the S3 API, without the bucket; AWS if `None`.
-    pub endpoint: Option<String>,
-    /// The region; R2 uses `auto`.
-    pub region: String,
-}
-
-impl BucketAddress {
-    /// Parses what follows `s3://`.
-    pub(super) fn parse(text: &str) -> Result<Self, Invalid> {
-        let (bucket, query) = text.split_once('?').unwrap_or((text, ""));
-        let bucket = bucket.strip_suffix('/').unwrap_or(bucket);
-        let is_name = bucket.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.'));
-        if !(3..=63).contains(&bucket.len()) || !is_name {
-            return Err(Invalid::from("must name a bucket, without a path: s3://BUCKET?endpoint=URL&region=NAME"));
-        }
-        let (mut endpoint, mut region) = (None, None);
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            let member = match &*name {
-                "endpoint" => &mut endpoint,
-                "region" => &mut region,
-                _ => return Err(Invalid::from("accepts only endpoint and region as query parameters")),
-            };
-            if value.is_empty() || member.replace(value.into_owned()).is_some() {
-                return Err(Invalid::from("must have endpoint and region at most once each, and not empty"));
-            }
-        }
-        let is_address = |text: &String| {
-            let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://").filter(|_| is_loopback_address(text)));
-            rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['@', '?', '#']))
-        };
-        if endpoint.as_ref().is_some_and(|text| !is_address(text)) {
-            return Err(Invalid::from(
-                "must have an endpoint that is an https:// URL without credentials, query or fragment; http:// is allowed only to this machine",
-            ));
-        }
-        Ok(Self { bucket: bucket.to_owned(), endpoint, region: region.unwrap_or_else(|| "auto".to_owned()) })
-    }
-}
-
-/// The credentials for the bucket.
-#[derive(Clone)]
-pub struct Credentials(aws_sdk_s3::config::Credentials);
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Credentials")
-    }
-}
-
-impl Credentials {
-    /// Reads `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and the optional `AWS_SESSION_TOKEN`. `None` without the first two.
-    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
-        let value = |name| variable(name).filter(|value: &String| !value.is_empty());
-        let (id, secret) = (value("AWS_ACCESS_KEY_ID")?, value("AWS_SECRET_ACCESS_KEY")?);
-        Some(Self(aws_sdk_s3::config::Credentials::new(id, secret, value("AWS_SESSION_TOKEN"), None, "environment")))
-    }
-}
+/// A dead letter is small.
+const PATIENCE: Patience = Patience { attempt: Duration::from_secs(30), request: Duration::from_mins(3), attempts: 4 };
 
 /// A bucket. Its objects are read in the order of their names.
 #[derive(Debug)]
@@ -100,25 +26,8 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    pub(super) fn new(address: &BucketAddress, credentials: Option<Credentials>) -> Self {
-        let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
-        let mut config = Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .http_client(http)
-            .region(Region::new(address.region.clone()))
-            .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS))
-            .timeout_config(TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT).build())
-            // Not every S3-compatible service supports the newer checksums.
-            .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
-            .response_checksum_validation(ResponseChecksumValidation::WhenRequired);
-        if let Some(Credentials(credentials)) = credentials {
-            config = config.credentials_provider(credentials);
-        }
-        if let Some(endpoint) = &address.endpoint {
-            // A custom endpoint may have no subdomain per bucket, so the bucket goes into the path.
-            config = config.endpoint_url(format!("{}/", endpoint.trim_end_matches('/'))).force_path_style(true);
-        }
-        Self { client: Client::from_conf(config.build()), name: address.bucket.clone(), after: None }
+    pub(super) async fn new(address: &BucketAddress, credentials: Option<Credentials>) -> Self {
+        Self { client: s3::client(address, credentials, PATIENCE).await, name: address.bucket.clone(), after: None }
     }
 
     pub(super) async fn next(&mut self, max: usize) -> Result<Vec<String>, ReplayError> {

@@ -7,8 +7,6 @@
 mod bucket;
 mod folder;
 
-pub use bucket::{BucketAddress, Credentials};
-
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -24,6 +22,7 @@ use crate::domain::counting::{Outcome, service};
 use crate::domain::error::chain;
 use crate::infra::clock::Clock;
 use crate::infra::db::Db;
+use crate::infra::s3::{BucketAddress, Credentials};
 
 /// The maximum size of a dead letter, in bytes: that of a Queue message.
 const MAX_DEAD_LETTER_BYTES: u64 = 128 << 10;
@@ -102,7 +101,7 @@ impl Replay<'_> {
     ) -> Result<Replayed, ReplayError> {
         let mut source = match location {
             Location::Folder(path) => Source::Folder(Folder::new(path)),
-            Location::Bucket(address) => Source::Bucket(Bucket::new(address, credentials)),
+            Location::Bucket(address) => Source::Bucket(Bucket::new(address, credentials).await),
         };
         let mut replayed = Replayed::default();
         loop {

@@ -1,5 +1,6 @@
 //! The paths of devices, and how their reports are counted.
 
+mod bucket;
 mod bundles;
 mod concurrent_update_checks;
 mod counting;

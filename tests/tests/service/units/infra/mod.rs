@@ -4,4 +4,5 @@ mod crypto;
 mod dates;
 mod kv;
 mod loopback;
+mod storage;
 mod webauthn;

@@ -1,6 +1,4 @@
-//! The behavior of all storage backends, and details of the folder backend.
-
-#![expect(clippy::unwrap_used, reason = "a test's helpers fail as tests do")]
+//! The behavior of all storage backends, and details of each.
 
 use std::fs;
 use std::io;
@@ -8,10 +6,11 @@ use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use control::testing::releases::{FolderStore, MemoryStore, Storage};
+use control::testing::releases::{BucketAddress, Credentials, FolderStore, MemoryStore, Storage, StorageConfig};
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::AppId;
 use tempfile::TempDir;
+use tests::TestBucket;
 use tokio::io::AsyncReadExt;
 
 const APP: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
@@ -25,11 +24,30 @@ async fn folder_in(root: &Path) -> Storage {
     Storage::Folder(FolderStore::open(root.to_owned()).await.unwrap())
 }
 
-/// All backends, empty; the folder exists as long as the second value.
-async fn backends() -> (Vec<Storage>, TempDir) {
-    let root = TempDir::new().unwrap();
+/// What the backends need for as long as they are used.
+struct Places {
+    root: TempDir,
+    bucket: TestBucket,
+}
+
+impl Places {
+    fn path(&self) -> &Path {
+        self.root.path()
+    }
+}
+
+async fn bucket_in(bucket: &TestBucket, root: &Path, secret: &str) -> io::Result<Storage> {
+    let address = BucketAddress::parse(bucket.storage().strip_prefix("s3://").unwrap()).unwrap();
+    let credentials = Some(Credentials::new(bucket.settings()[1].1.clone(), secret.to_owned(), None));
+    Storage::connect(StorageConfig::Bucket { address, credentials }, root.to_owned()).await
+}
+
+/// All backends, empty.
+async fn backends() -> (Vec<Storage>, Places) {
+    let (root, bucket) = (TempDir::new().unwrap(), TestBucket::start());
     let folder = folder_in(&root.path().join("data/blobs")).await;
-    (vec![folder, Storage::Memory(MemoryStore::new().unwrap())], root)
+    let in_bucket = bucket_in(&bucket, &root.path().join("uploads"), &bucket.settings()[2].1).await.unwrap();
+    (vec![folder, Storage::Memory(MemoryStore::new().unwrap()), in_bucket], Places { root, bucket })
 }
 
 fn upload(folder: &Path, bytes: &[u8]) -> PathBuf {
@@ -40,7 +58,8 @@ fn upload(folder: &Path, bytes: &[u8]) -> PathBuf {
 
 async fn put(storage: &Storage, bytes: &[u8]) -> BlobKey {
     let key = key_of(APP, bytes);
-    storage.put_file(&key, &upload(storage.temp_dir(), bytes)).await.unwrap();
+    let id = storage.begin(&key, bytes.len() as u64).await.unwrap();
+    storage.put_file(&key, &upload(storage.temp_dir(), bytes), id.as_ref()).await.unwrap();
     key
 }
 
@@ -82,7 +101,7 @@ async fn put_removes_the_source_file() {
     let (backends, root) = backends().await;
     for storage in backends {
         let source = upload(root.path(), b"bytes");
-        storage.put_file(&key_of(APP, b"bytes"), &source).await.unwrap();
+        storage.put_file(&key_of(APP, b"bytes"), &source, None).await.unwrap();
         assert!(!source.exists());
         assert_eq!(fs::read_dir(storage.temp_dir()).unwrap().count(), 0);
     }
@@ -90,10 +109,17 @@ async fn put_removes_the_source_file() {
 
 #[tokio::test]
 async fn put_again_replaces_a_damaged_object() {
-    let (backends, _root) = backends().await;
+    let (backends, places) = backends().await;
     for storage in backends {
         let key = key_of(APP, b"bytes");
-        storage.put_file(&key, &upload(storage.temp_dir(), b"byt")).await.unwrap();
+        let damaged = storage.put_file(&key, &upload(storage.temp_dir(), b"byt"), None).await;
+        if let Storage::S3(_) = storage {
+            // A bucket checks what it is sent, but not what becomes of it.
+            assert!(damaged.unwrap_err().to_string().contains("BadDigest"));
+            put(&storage, b"bytes").await;
+            places.bucket.damage(&key.to_string());
+            assert_ne!(read(&storage, &key, None).await.unwrap(), b"bytes");
+        }
         put(&storage, b"bytes").await;
         assert_eq!(read(&storage, &key, None).await.unwrap(), b"bytes");
     }
@@ -147,7 +173,7 @@ async fn a_missing_source_is_an_error_and_creates_no_object() {
     let (backends, root) = backends().await;
     for storage in backends {
         let key = key_of(APP, b"bytes");
-        assert!(storage.put_file(&key, &root.path().join("missing")).await.is_err());
+        assert!(storage.put_file(&key, &root.path().join("missing"), None).await.is_err());
         assert!(!storage.exists(&key).await.unwrap());
     }
 }
@@ -194,7 +220,7 @@ async fn files_are_laid_out_by_app_and_hash_and_private_to_their_owner() {
     let source = upload(root.path(), b"bytes");
     fs::set_permissions(&source, fs::Permissions::from_mode(0o644)).unwrap();
     let key = key_of(APP, b"bytes");
-    storage.put_file(&key, &source).await.unwrap();
+    storage.put_file(&key, &source, None).await.unwrap();
 
     let hash = key.sha256.to_string();
     let file = blobs.join(APP).join(&hash[..2]).join(&hash);
@@ -216,7 +242,7 @@ async fn an_upload_from_another_file_system_is_copied() {
     }
     let source = upload(elsewhere, b"bytes");
     let key = key_of(APP, b"bytes");
-    storage.put_file(&key, &source).await.unwrap();
+    storage.put_file(&key, &source, None).await.unwrap();
     assert!(!source.exists());
     assert_eq!(read(&storage, &key, None).await.unwrap(), b"bytes");
     assert_eq!(fs::read_dir(storage.temp_dir()).unwrap().count(), 0);
@@ -234,4 +260,47 @@ async fn a_start_removes_only_unfinished_uploads() {
     storage.clean_temp().await.unwrap();
     assert_eq!(fs::read_dir(storage.temp_dir()).unwrap().count(), 0);
     assert_eq!(read(&storage, &key, None).await.unwrap(), b"bytes");
+}
+
+#[tokio::test]
+async fn a_large_object_is_sent_in_parts() {
+    let (backends, places) = backends().await;
+    let storage = &backends[2];
+    let bytes: Vec<u8> = (0..20_000_000_u32).map(|number| (number >> 8 ^ number).to_le_bytes()[0]).collect();
+    let key = put(storage, &bytes).await;
+    assert_eq!(places.bucket.objects(), [".probe".to_owned(), key.to_string()]);
+    assert_eq!((places.bucket.open_uploads(), places.bucket.parts()), (0, 0));
+    assert_eq!(storage.length(&key).await.unwrap(), Some(20_000_000));
+    assert_eq!(read(storage, &key, None).await.unwrap(), bytes);
+    assert_eq!(read(storage, &key, Some(16_777_210..16_777_220)).await.unwrap(), bytes[16_777_210..16_777_220]);
+    assert_eq!(fs::read_dir(storage.temp_dir()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn parts_of_an_upload_that_did_not_end_can_be_deleted() {
+    let (backends, places) = backends().await;
+    let storage = &backends[2];
+    let bytes = vec![1; 20_000_000];
+    let key = key_of(APP, &bytes);
+    let id = storage.begin(&key, bytes.len() as u64).await.unwrap().unwrap();
+    places.bucket.fail_after_parts(1);
+    let source = upload(storage.temp_dir(), &bytes);
+    assert!(storage.put_file(&key, &source, Some(&id)).await.is_err());
+    assert!(storage.abort(&key, &id).await.is_err());
+    places.bucket.fail_after_parts(i64::MAX);
+    assert_eq!((places.bucket.open_uploads(), places.bucket.parts()), (1, 1));
+    assert_eq!(storage.length(&key).await.unwrap(), None);
+    storage.abort(&key, &id).await.unwrap();
+    assert_eq!((places.bucket.open_uploads(), places.bucket.parts()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_bucket_that_cannot_be_written_to_is_found_at_the_start() {
+    let (root, mut bucket) = (TempDir::new().unwrap(), TestBucket::start());
+    let error = bucket_in(&bucket, root.path(), "another secret").await.unwrap_err().to_string();
+    assert!(error.starts_with("cannot write to the bucket bundles: ") && error.contains("SignatureDoesNotMatch"), "{error}");
+    assert!(!error.contains("another secret"));
+    bucket.stop();
+    let error = bucket_in(&bucket, root.path(), &bucket.settings()[2].1).await.unwrap_err().to_string();
+    assert!(error.starts_with("cannot write to the bucket bundles: "), "{error}");
 }
