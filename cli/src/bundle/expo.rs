@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use super::node;
-use super::project::{INSTALL, Project};
+use super::project::{Project, install};
 use super::run::{self, Output};
 use crate::error::{Error, Result};
 
@@ -23,13 +23,16 @@ pub(super) struct Config {
 /// The program of the installed Expo. Errors: failed (1) if it is missing.
 pub(super) fn program(project: &Project) -> Result<PathBuf> {
     let Some(expo) = project.package("expo") else {
-        return Err(Error::failed(format!("expo is not installed in {}", project.root.display()), INSTALL));
+        let what = format!("expo is not installed in {}", project.root.display());
+        let is_bare = project.package("@react-native-community/cli").is_some();
+        let next = if is_bare { "Run `updraft release react-native` instead.".to_owned() } else { install(&project.root) };
+        return Err(Error::failed(what, next));
     };
     let places = ["bin/cli", "bin/cli.js"].map(|place| expo.folder.join(place));
     places.into_iter().find(|file| file.is_file()).ok_or_else(|| {
         let what =
             format!("expo {} has no bundler: {} is missing", expo.version().unwrap_or_default(), expo.folder.join("bin/cli").display());
-        Error::failed(what, INSTALL)
+        Error::failed(what, install(&project.root))
     })
 }
 

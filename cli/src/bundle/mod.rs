@@ -118,10 +118,11 @@ impl Builder {
         Ok((Self { project, framework, options, expo, is_quiet }, warning))
     }
 
-    /// The app version that the project builds. Errors: usage (2) if it is not certain.
+    /// The app version that the project builds. Errors: usage (2) if it cannot be determined.
     pub(crate) fn target_version(&self, platform: Platform) -> Result<TargetVersion> {
-        let uncertain =
-            |why: String| Error::usage(format!("the target version for {} is not certain: {why}", platform.title()), target_version::NEXT);
+        let uncertain = |why: String| {
+            Error::usage(format!("cannot determine the target version for {}: {why}", platform.title()), target_version::NEXT)
+        };
         target_version::of_project(&self.project, self.expo.as_ref(), platform, &self.options.native).map_err(uncertain)
     }
 

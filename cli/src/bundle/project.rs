@@ -7,8 +7,22 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// What to do if a package is missing.
-pub(super) const INSTALL: &str = "Run `npm install` (or yarn, pnpm, bun) in the project.";
+/// The lock files, and the command that installs exactly what they have.
+const LOCKS: [(&str, &str); 6] = [
+    ("package-lock.json", "npm ci"),
+    ("npm-shrinkwrap.json", "npm ci"),
+    ("yarn.lock", "yarn install"),
+    ("pnpm-lock.yaml", "pnpm install"),
+    ("bun.lock", "bun install"),
+    ("bun.lockb", "bun install"),
+];
+
+/// What to do if a package is missing: the command of the package manager whose lock file is in the project, or above it in a monorepo.
+pub(super) fn install(root: &Path) -> String {
+    let found = root.ancestors().find_map(|folder| LOCKS.iter().find(|(file, _)| folder.join(file).is_file()));
+    let command = found.map_or("npm install", |(_, command)| command);
+    format!("Run `{command}` in the project.")
+}
 
 /// A React Native project.
 #[derive(Clone, Debug)]
@@ -53,8 +67,11 @@ impl Project {
         }
         let Some(react_native) = Package::resolve(&root, "react-native") else {
             let plug_and_play = root.ancestors().any(|folder| folder.join(".pnp.cjs").exists());
-            let next =
-                if plug_and_play { "React Native needs `nodeLinker: node-modules` in .yarnrc.yml, then `yarn install`." } else { INSTALL };
+            let next = if plug_and_play {
+                "React Native needs `nodeLinker: node-modules` in .yarnrc.yml, then `yarn install`.".to_owned()
+            } else {
+                install(&root)
+            };
             return Err(Error::failed(format!("react-native is not installed in {}", root.display()), next));
         };
         Ok(Self { root, manifest, react_native })

@@ -5,7 +5,7 @@ use std::path::Path;
 use tokio::process::Command;
 
 use super::node;
-use super::project::{INSTALL, Project};
+use super::project::{Project, install};
 use super::run::{self, Output};
 use crate::error::{Error, Result};
 
@@ -14,7 +14,7 @@ pub(super) async fn compose(project: &Project, of_bundler: &Path, of_hermes: &Pa
     let program = project.react_native.folder.join("scripts/compose-source-maps.js");
     if !program.is_file() {
         let version = project.react_native.version().unwrap_or_default();
-        return Err(Error::failed(format!("react-native {version} has no program that composes source maps"), INSTALL));
+        return Err(Error::failed(format!("react-native {version} has no program that composes source maps"), install(&project.root)));
     }
     let mut command = Command::new(node::PROGRAM);
     command.arg(program).arg(of_bundler).arg(of_hermes).arg("-o").arg(composed).current_dir(&project.root);

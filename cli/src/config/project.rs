@@ -1,6 +1,6 @@
 //! `updraft.toml`: which server, app and deployment a project uses. It is found upwards from the working directory, and has no secrets.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,12 @@ pub(crate) struct Found {
 pub(crate) fn find() -> Result<Option<Found>> {
     let folder = std::env::current_dir()
         .map_err(|error| Error::failed(format!("cannot find the working directory: {error}"), "Change to a folder that exists."))?;
+    find_above(&folder)
+}
+
+/// Finds the project file in a folder or above. Errors: usage (2) if it is not valid.
+pub(crate) fn find_above(folder: &Path) -> Result<Option<Found>> {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     for folder in folder.ancestors() {
         let path = folder.join(NAME);
         if let Some(project) = files::read(&path)? {

@@ -123,7 +123,7 @@ impl NativeProject {
         [Platform::Ios, Platform::Android].into_iter().filter(|platform| has(*platform)).collect()
     }
 
-    /// The app version that the project builds. Errors: why it is not certain.
+    /// The app version that the project builds. Errors: why it cannot be determined.
     pub(crate) fn version(&self, platform: Platform) -> Result<TargetVersion, String> {
         target_version::of_project(&self.project, self.expo.as_ref(), platform, &self.options)
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::bundle::Platform;
 
-/// The version for a platform, and the name of the setting; `None` if there is none. Errors: why it is not certain.
+/// The version for a platform, and the name of the setting; `None` if there is none. Errors: why it cannot be determined.
 pub(super) fn version(config: &Value, platform: Platform) -> Result<Option<(String, String)>, String> {
     let of_platform = (config.get(platform.name()).and_then(|settings| settings.get("version")), format!("{}.version", platform.name()));
     for (value, name) in [of_platform, (config.get("version"), "version".to_owned())] {

@@ -16,7 +16,7 @@ struct Xcode {
     settings: Settings,
 }
 
-/// The version, and where it is; `None` without an iOS project. Errors: why it is not certain.
+/// The version, and where it is; `None` without an iOS project. Errors: why it cannot be determined.
 pub(super) fn version(root: &Path, name: Option<&str>, options: &NativeOptions) -> Result<Option<(String, String)>, String> {
     if let Some(given) = &options.plist_file {
         let file = root.join(given);

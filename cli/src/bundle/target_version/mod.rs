@@ -1,6 +1,6 @@
 //! The app version that an update is for, as the native project or the Expo configuration has it.
 //!
-//! One file per source. What is not certain is an error, never a guess: a wrong version means that devices get an update that their binary cannot run, or
+//! One file per source. What cannot be determined is an error, never a guess: a wrong version means that devices get an update that their binary cannot run, or
 //! none. Start at [`native`].
 
 mod app_json;
@@ -19,7 +19,7 @@ use shared::version::AppVersion;
 use super::project::Project;
 use super::{Platform, expo};
 
-/// What to do if the version is not certain.
+/// What to do if the version cannot be determined.
 pub(crate) const NEXT: &str = "Give the app version with --target-version, such as --target-version 1.2.3.";
 
 /// A version, and where it was found.
@@ -58,7 +58,7 @@ pub(crate) struct NativeOptions {
     pub(crate) pod_file: Option<PathBuf>,
 }
 
-/// The version that a project builds. `expo` is the configuration of Expo, if it has one. Errors: why it is not certain.
+/// The version that a project builds. `expo` is the configuration of Expo, if it has one. Errors: why it cannot be determined.
 pub(super) fn of_project(
     project: &Project,
     expo: Option<&expo::Config>,
@@ -87,7 +87,7 @@ pub(super) fn of_project(
     }
 }
 
-/// The version of the native project; `None` if there is no such project. Errors: why it is not certain.
+/// The version of the native project; `None` if there is no such project. Errors: why it cannot be determined.
 fn native(root: &Path, name: Option<&str>, platform: Platform, options: &NativeOptions) -> Result<Option<TargetVersion>, String> {
     match platform {
         Platform::Android => {
@@ -107,7 +107,7 @@ fn native(root: &Path, name: Option<&str>, platform: Platform, options: &NativeO
     }
 }
 
-/// The version of an Expo configuration; `None` if it has none. Errors: why it is not certain.
+/// The version of an Expo configuration; `None` if it has none. Errors: why it cannot be determined.
 fn of_expo(config: &Value, file: &str, platform: Platform) -> Result<Option<TargetVersion>, String> {
     match app_json::version(config, platform).map_err(|why| format!("{file}: {why}"))? {
         Some((version, name)) => exact(&version, format!("{name} in {file}")).map(Some),

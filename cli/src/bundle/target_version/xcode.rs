@@ -27,7 +27,7 @@ struct Level {
     file: Option<String>,
 }
 
-/// The settings of a target. Errors: why they are not certain.
+/// The settings of a target. Errors: why they cannot be determined.
 pub(super) fn settings(text: &str, project: &Path, target: Option<&str>, configuration: &str) -> Result<Settings, String> {
     let root = pbxproj::parse(text)?;
     let objects = root.get("objects").ok_or("it has no objects")?;
@@ -89,12 +89,12 @@ fn names(objects: &[&Value]) -> String {
 }
 
 impl Settings {
-    /// The value of a setting; `None` if it is not set. Errors: why it is not certain.
+    /// The value of a setting; `None` if it is not set. Errors: why it cannot be determined.
     pub(super) fn get(&self, name: &str) -> Result<Option<String>, String> {
         self.get_at(name, 0)
     }
 
-    /// A text with the values of the settings that it names. Errors: why it is not certain.
+    /// A text with the values of the settings that it names. Errors: why it cannot be determined.
     pub(super) fn expand(&self, text: &str) -> Result<String, String> {
         self.expand_at(text, 0)
     }

@@ -34,15 +34,17 @@ impl DoctorCommand {
         project::check_file(&mut report);
         project::check_environment(context, &mut report);
         let client = server::check(context, &mut report).await;
-        let place = project::check_remote(context, client.as_ref(), &mut report).await;
-        let place = place.as_ref().zip(client.as_ref());
-        let place = place.map(|((app, deployment), client)| sdk::Place {
-            server: client.url().as_str(),
-            app,
-            deployment: &deployment.name,
-            key: &deployment.key,
-        });
-        sdk::check(context, place.as_ref(), &mut report);
+        for target in project::targets(context) {
+            let place = project::check_remote(context, client.as_ref(), &target, &mut report).await;
+            let place = place.as_ref().zip(client.as_ref());
+            let place = place.map(|((app, deployment), client)| sdk::Place {
+                server: client.url().as_str(),
+                app,
+                deployment: &deployment.name,
+                key: &deployment.key,
+            });
+            sdk::check(context, place.as_ref(), target.only, &mut report);
+        }
         toolchain::check(&mut report).await;
         report.finish()
     }

@@ -5,8 +5,9 @@ use shared::api::deployments::{Deployment, DeploymentAnswer};
 
 use super::report::Report;
 use crate::client::{Client, path};
+use crate::commands::init::plan::Platform;
 use crate::commands::nearest;
-use crate::config::project;
+use crate::config::project::{self, OfPlatform};
 use crate::context::{Context, Contradiction};
 
 const FILE: &str = "project";
@@ -31,11 +32,41 @@ pub(super) fn check_environment(context: &Context, report: &mut Report<'_>) {
     }
 }
 
-/// Whether the app and the deployment that commands here would use exist. Returns them if they do.
-pub(super) async fn check_remote(context: &Context, client: Option<&Client>, report: &mut Report<'_>) -> Option<(String, Deployment)> {
-    let given = |variable: &str| std::env::var(variable).ok().filter(|value| !value.is_empty());
-    let (given_app, given_deployment) = (given("UPDRAFT_APP"), given("UPDRAFT_DEPLOYMENT"));
-    let Ok(app) = context.app(given_app.as_deref()) else {
+/// An app that commands here would use.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// The app that a table of the project file has, or a variable.
+    app: Option<String>,
+    /// The platform of the table.
+    pub(super) only: Option<Platform>,
+}
+
+fn given(variable: &str) -> Option<String> {
+    std::env::var(variable).ok().filter(|value| !value.is_empty())
+}
+
+/// The apps that commands here would use: that of each platform's table, or the one of the project.
+pub(super) fn targets(context: &Context) -> Vec<Target> {
+    let one = vec![Target { app: given("UPDRAFT_APP"), only: None }];
+    let Some(project) = context.project.as_ref().map(|found| &found.project).filter(|_| given("UPDRAFT_APP").is_none()) else { return one };
+    let tables = [(&project.ios, Platform::Ios), (&project.android, Platform::Android)];
+    let of_table = |(table, platform): (&Option<OfPlatform>, Platform)| {
+        table.as_ref()?.app.clone().map(|app| Target { app: Some(app), only: Some(platform) })
+    };
+    let found: Vec<Target> = tables.into_iter().filter_map(of_table).collect();
+    if found.is_empty() { one } else { found }
+}
+
+/// Whether the app and the deployment of a target exist. Returns them if they do.
+pub(super) async fn check_remote(
+    context: &Context,
+    client: Option<&Client>,
+    target: &Target,
+    report: &mut Report<'_>,
+) -> Option<(String, Deployment)> {
+    let given_deployment = given("UPDRAFT_DEPLOYMENT");
+    let of = |name: &str| target.only.map_or_else(|| name.to_owned(), |platform| format!("{name} ({})", platform.title()));
+    let Ok(app) = context.app(target.app.as_deref()) else {
         report.skipped(APP, "none is set", None);
         report.skipped(DEPLOYMENT, "no app is set", None);
         return None;
@@ -46,7 +77,7 @@ pub(super) async fn check_remote(context: &Context, client: Option<&Client>, rep
         return None;
     };
     match nearest::app(client, app, client.get::<AppAnswer>(&path(["v1", "apps", app])).await).await {
-        Ok(_) => report.ok(APP, app),
+        Ok(_) => report.ok(APP, of(app)),
         Err(error) => {
             report.failed(APP, &error);
             report.skipped(DEPLOYMENT, "the app was not found", None);
@@ -60,7 +91,7 @@ pub(super) async fn check_remote(context: &Context, client: Option<&Client>, rep
     let found = client.get::<DeploymentAnswer>(&path(["v1", "apps", app, "deployments", deployment])).await;
     match nearest::deployment(client, app, deployment, found).await {
         Ok(answer) => {
-            report.ok(DEPLOYMENT, deployment);
+            report.ok(DEPLOYMENT, of(deployment));
             Some((app.to_owned(), answer.value.deployment))
         }
         Err(error) => {

@@ -79,7 +79,7 @@ impl<'c> Report<'c> {
         let checks = |number| if number == 1 { "1 check".to_owned() } else { format!("{number} checks") };
         match (self.first_failure, count(Status::Warning)) {
             (Some(kind), _) => {
-                let next = "Do what it says under each of them, then run `updraft doctor` again.";
+                let next = "Fix what is marked above, then run `updraft doctor` again.";
                 Err(Error::new(kind, format!("{} failed", checks(count(Status::Failed))), next))
             }
             (None, 0) => {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::report::Report;
 use crate::commands::init::concerns::{self, Concern};
+use crate::commands::init::plan::Platform;
 use crate::commands::init::state::{self, FileState, Setting};
 use crate::context::Context;
 use crate::error::{Error, Kind};
@@ -22,11 +23,11 @@ pub(super) struct Place<'p> {
     pub(super) key: &'p str,
 }
 
-/// Checks each file that is to have the server and the key.
-pub(super) fn check(context: &Context, place: Option<&Place<'_>>, report: &mut Report<'_>) {
+/// Checks each file that is to have the server and the key, or those of one platform.
+pub(super) fn check(context: &Context, place: Option<&Place<'_>>, only: Option<Platform>, report: &mut Report<'_>) {
     let Some(folder) = folder(context) else { return report.skipped(SDK, "there is no working directory", None) };
     let known = place.filter(|place| place.key != "(hidden)");
-    let Some(files) = state::of(&folder, known.map_or("", |place| place.server), known.map_or("", |place| place.key)) else {
+    let Some(files) = state::of(&folder, known.map_or("", |place| place.server), known.map_or("", |place| place.key), only) else {
         return report.skipped(SDK, "this is not a React Native, Expo, Cordova or Capacitor project", None);
     };
     let Some(place) = known else {

@@ -93,7 +93,7 @@ impl BinaryOptions {
             let (version, source) = match &self.app_version {
                 Some(version) => (version.clone(), "--app-version".to_owned()),
                 None => built(&project, platform).map_err(|why| {
-                    let what = format!("the app version for {} is not certain: {why}", platform.title());
+                    let what = format!("cannot determine the app version for {}: {why}", platform.title());
                     Error::usage(what, format!("Give it: --platform {} --app-version 1.2.3", platform.name()))
                 })?,
             };
@@ -104,7 +104,7 @@ impl BinaryOptions {
     }
 }
 
-/// The version that the project builds, and where it was found. Errors: why it is not certain.
+/// The version that the project builds, and where it was found. Errors: why it cannot be determined.
 fn built(project: &NativeProject, platform: Platform) -> Result<(BinaryVersion, String), String> {
     let found = project.version(platform)?;
     Ok((BinaryVersion::parse(&found.version)?, found.source))

@@ -24,7 +24,7 @@ pub(super) fn plan(plan: &mut Plan, sdk: &Sdk) -> Vec<String> {
             }
             Ok(_) => {}
             Err(why) => notes.push(format!(
-                "{NAME} gets no entry for {}: the app version is not certain: {why}. Run `updraft fingerprint write --platform {} --app-version 1.2.3` where you build it.",
+                "{NAME} gets no entry for {}: cannot determine the app version: {why}. Run `updraft fingerprint write --platform {} --app-version 1.2.3` where you build it.",
                 platform.title(),
                 platform.name()
             )),

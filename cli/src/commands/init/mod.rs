@@ -11,7 +11,7 @@ mod edits;
 mod expo;
 mod fingerprint;
 mod json;
-mod plan;
+pub(super) mod plan;
 mod plist;
 mod project_file;
 mod react_native;
@@ -21,8 +21,10 @@ mod target;
 mod text;
 mod xml;
 
+use std::path::PathBuf;
+
 use clap::Args;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use shared::text::shell;
 
 use crate::arguments::DeploymentOption;
@@ -70,12 +72,55 @@ impl InitCommand {
         }
         let folder = std::env::current_dir()
             .map_err(|error| Error::failed(format!("cannot find the working directory: {error}"), "Change to a folder that exists."))?;
+        let platforms = self.platforms(context, &Plan::new(folder.clone()))?;
+        let &[only] = platforms.as_slice() else {
+            let mut documents = Map::new();
+            for platform in platforms.into_iter().flatten() {
+                context.note(&format!("Setting up {}", platform.title()));
+                // The first one has written to the project file.
+                let context = Context { global: context.global.clone(), user: context.user.clone(), project: project::find()? };
+                documents.insert(platform.name().to_owned(), self.set_up(&context, folder.clone(), Some(platform), true).await?);
+            }
+            context.show(&Value::Object(documents), || {});
+            return Ok(());
+        };
+        let document = self.set_up(context, folder, only, false).await?;
+        context.show(&document, || {});
+        Ok(())
+    }
+
+    /// The platforms to set up one after the other, each with an app of its own; `None` is the whole project with one app. An update for React Native is for
+    /// one platform, so a project with both is asked about, unless it has an app already.
+    fn platforms(&self, context: &Context, plan: &Plan) -> Result<Vec<Option<Platform>>> {
+        let known = context.project.as_ref().map(|found| &found.project);
+        let is_built = matches!(detect::kind(plan), Some(detect::Kind::ReactNative | detect::Kind::Expo));
+        let is_given = self.platform.is_some() || self.target.app.app.is_some();
+        if is_given || !is_built || known.is_some_and(|project| project.app.is_some()) {
+            return Ok(vec![self.platform]);
+        }
+        let both = Platform::ALL.map(Some).to_vec();
+        if known.is_some_and(|project| Platform::ALL.iter().all(|platform| app_of(project, *platform).is_some())) {
+            return Ok(both);
+        }
+        if !Platform::ALL.iter().all(|platform| plan.has(platform.name())) || !terminal::is_interactive() {
+            return Ok(vec![None]);
+        }
+        let choices = ["iOS and Android, each with an app of its own", "only iOS", "only Android"].map(str::to_owned);
+        Ok(match prompt::choose("An update is for one platform. What do you want to set up?", &choices, "--platform ios|android")? {
+            0 => both,
+            1 => vec![Some(Platform::Ios)],
+            _ => vec![Some(Platform::Android)],
+        })
+    }
+
+    /// Sets up the project, or one platform of it; `by_table` if each platform gets an app of its own. Returns the JSON.
+    async fn set_up(&self, context: &Context, folder: PathBuf, only: Option<Platform>, by_table: bool) -> Result<Value> {
         let mut sdk_plan = Plan::new(folder.clone());
         let suggestion = detect::app_name(&sdk_plan);
         let known = context.project.as_ref().map(|found| &found.project);
         let step = interrupt::step("nothing was changed", target::AGAIN);
         let choice = Choice {
-            app: self.target.app.app.as_deref().or_else(|| known?.app.as_deref()),
+            app: self.target.app.app.as_deref().or_else(|| app_of(known?, only?)).or_else(|| known?.app.as_deref()),
             deployment: self.target.deployment.as_deref().or_else(|| known?.deployment.as_deref()),
             creates: self.create,
             is_dry: self.dry_run,
@@ -89,7 +134,7 @@ impl InitCommand {
             let next = "Ask for the role Developer or Admin, or use an API key with the scope `deploy` or `apps`.";
             return Err(Error::failed(format!("you cannot read the key of the deployment {}", target.deployment), next));
         }
-        let sdk = Sdk { url: format!("{}/", target.server), key: target.key.clone(), only: self.platform };
+        let sdk = Sdk { url: format!("{}/", target.server), key: target.key.clone(), only };
         if let Some(kind) = kind {
             kind.plan(&mut sdk_plan, &sdk);
         }
@@ -97,15 +142,15 @@ impl InitCommand {
         // `release react-native` and `release expo` know by it which platform gets which app.
         let is_built = matches!(kind, Some(detect::Kind::ReactNative | detect::Kind::Expo));
         let other = known.and_then(|project| project.app.as_deref()).filter(|app| *app != target.app && file_plan.has(project::NAME));
-        if let (Some(platform), Some(other)) = (self.platform, other) {
+        if let (Some(platform), Some(other)) = (only, other) {
             let (option, name) = (shell::option("--app", &target.app), platform.name());
             context.note(&format!("updraft.toml keeps the app {other}. Add {option} to the commands for {name}."));
             if is_built {
                 file_plan.edit(project::NAME, |text| Ok(project_file::edit_platform(text, platform.name(), &target.app)));
             }
         } else {
-            let by_table = known.is_some_and(|project| project.app.is_none() && (project.ios.is_some() || project.android.is_some()));
-            plan_project_file(&mut file_plan, &target, self.platform.filter(|_| is_built), by_table);
+            let has_tables = known.is_some_and(|project| project.app.is_none() && (project.ios.is_some() || project.android.is_some()));
+            plan_project_file(&mut file_plan, &target, only.filter(|_| is_built), by_table || has_tables);
         }
         if is_built {
             for note in fingerprint::plan(&mut file_plan, &sdk) {
@@ -122,19 +167,16 @@ impl InitCommand {
         let changes = [diffs(&file_plan), diffs(&sdk_plan)].concat();
         let by_hand: Vec<_> = by_hand.collect();
         let project = kind.map(detect::Kind::id);
-        context.show(
-            &json!({
-                "server": target.server,
-                "app": target.app,
-                "deployment": target.deployment,
-                "wouldCreate": target.creations,
-                "project": project,
-                "changes": changes,
-                "byHand": by_hand,
-                "made": is_made,
-            }),
-            || {},
-        );
+        let document = json!({
+            "server": target.server,
+            "app": target.app,
+            "deployment": target.deployment,
+            "wouldCreate": target.creations,
+            "project": project,
+            "changes": changes,
+            "byHand": by_hand,
+            "made": is_made,
+        });
         if kind.is_none() {
             Context::warn("This folder has no React Native, Expo, Cordova or Capacitor project: only updraft.toml is set up here.");
         }
@@ -146,14 +188,13 @@ impl InitCommand {
         }
         if let Some(kind) = kind.filter(|_| is_made) {
             let outcome = if sdk_plan.changes.is_empty() { "needs no changes" } else { "is set up" };
-            if sdk_plan.by_hand.is_empty() {
-                context.done(&format!("The {} project {outcome} for {} of {}.", kind.name(), target.deployment, target.app));
-            }
+            let rest = if sdk_plan.by_hand.is_empty() { "" } else { ", but for what is named above" };
+            context.done(&format!("The {} project {outcome} for {} of {}{rest}.", kind.name(), target.deployment, target.app));
             if !sdk_plan.changes.is_empty() {
                 sdk_plan.next.iter().for_each(|next| context.note(&format!("  next: {next}")));
             }
         }
-        Ok(())
+        Ok(document)
     }
 
     /// Shows the changes, and makes those that are wanted. Returns whether all are made.
@@ -185,6 +226,15 @@ impl InitCommand {
     }
 }
 
+/// The app of a platform's table.
+fn app_of(project: &project::Project, platform: Platform) -> Option<&str> {
+    let table = match platform {
+        Platform::Ios => project.ios.as_ref(),
+        Platform::Android => project.android.as_ref(),
+    };
+    table?.app.as_deref()
+}
+
 /// Says which variables contradict the project file, and what that means for it.
 fn warn_of_contradictions(context: &Context, target: &Target) {
     for Contradiction { variable, value, setting, in_file } in context.contradictions() {
@@ -214,7 +264,8 @@ fn plan_project_file(plan: &mut Plan, target: &Target, platform: Option<Platform
     if plan.has(project::NAME) {
         plan.edit(project::NAME, |text| Ok(of_platform(project_file::edit(text, &settings))));
     } else {
-        plan.create(project::NAME, &of_platform(project_file::create(&target.server, &target.app, &target.deployment)));
+        let app = Some(target.app.as_str()).filter(|_| !(by_table && platform.is_some()));
+        plan.create(project::NAME, &of_platform(project_file::create(&target.server, app, &target.deployment)));
     }
 }
 

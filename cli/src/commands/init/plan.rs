@@ -46,6 +46,16 @@ impl Platform {
     }
 }
 
+impl Platform {
+    /// Its name for people.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::Android => "Android",
+            Self::Ios => "iOS",
+        }
+    }
+}
+
 impl Sdk {
     /// Whether a platform gets them.
     pub(super) fn is_for(&self, platform: Platform) -> bool {

@@ -36,10 +36,10 @@ pub(super) fn edit_platform(text: &str, platform: &str, app: &str) -> String {
     format!("{before}{end}{table}")
 }
 
-/// The text of a new file.
-pub(super) fn create(server: &str, app: &str, deployment: &str) -> String {
+/// The text of a new file. Without an app, the platforms have one each.
+pub(super) fn create(server: &str, app: Option<&str>, deployment: &str) -> String {
     let owned = |text: &str| Some(text.to_owned());
-    let project = Project { server: owned(server), app: owned(app), deployment: owned(deployment), ..Project::default() };
+    let project = Project { server: owned(server), app: app.and_then(owned), deployment: owned(deployment), ..Project::default() };
     // Cannot fail: all members are strings.
     toml::to_string(&project).unwrap_or_default()
 }
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_new_file_has_all_settings() {
-        let text = create("https://u.example", "a \"b\"", "Production");
+        let text = create("https://u.example", Some("a \"b\""), "Production");
         assert_eq!(edit(&text, &[("server", "https://u.example"), ("app", "a \"b\""), ("deployment", "Production")]), text);
     }
 }

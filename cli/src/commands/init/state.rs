@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::detect;
-use super::plan::{Plan, Sdk};
+use super::plan::{Plan, Platform, Sdk};
 
 /// A file that is to have the server and the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,11 +33,11 @@ pub(in crate::commands) enum Setting {
 const SERVER_NAMES: [&str; 2] = ["codepushserverurl", "server_url"];
 const KEY_NAMES: [&str; 2] = ["codepushdeploymentkey", "_deploy_key"];
 
-/// The files of the project in a folder that are to have the server and the key; `None` if there is no project.
-pub(in crate::commands) fn of(folder: &Path, server: &str, key: &str) -> Option<Vec<FileState>> {
+/// The files of the project in a folder that are to have the server and the key, or those of one platform; `None` if there is no project.
+pub(in crate::commands) fn of(folder: &Path, server: &str, key: &str, only: Option<Platform>) -> Option<Vec<FileState>> {
     let mut plan = Plan::new(folder.to_owned());
     let kind = detect::kind(&plan)?;
-    let sdk = Sdk { url: format!("{server}/"), key: key.to_owned(), only: None };
+    let sdk = Sdk { url: format!("{server}/"), key: key.to_owned(), only };
     kind.plan(&mut plan, &sdk);
     let mut files = Vec::new();
     for path in &plan.unchanged {

@@ -123,7 +123,8 @@ async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<O
         };
     }
     if !terminal::is_interactive() {
-        return Err(Error::usage("no app is given, and there is no terminal to choose on", "Add --app NAME; with --create it is created."));
+        let next = "Add --app NAME and --deployment NAME. With --create, they are created if they do not exist.";
+        return Err(Error::usage("no app is given, and there is no terminal to choose on", next));
     }
     let apps = client.get::<AppsAnswer>("/v1/apps").await?.value.apps;
     let mut choices: Vec<String> = apps.into_iter().map(|app| app.name).collect();

@@ -21,6 +21,8 @@ const OPTIONS: [(&str, &str); 10] = [
 pub(super) fn add(error: Error, command: impl Fn(&str) -> String) -> Error {
     let next = match error.status() {
         Some(409) => conflict(&error.what, &command),
+        // One that is found before the server is asked.
+        None if error.kind == Kind::Conflict => conflict(&error.what, &command),
         Some(403) if error.code().is_none() => forbidden(&error.what),
         Some(400) => invalid(&error.what),
         Some(413) if error.what.starts_with("package") => {

@@ -16,9 +16,10 @@ use super::warnings::Warnings;
 use crate::arguments::DeploymentOption;
 use crate::bundle::target_version::TargetVersion;
 use crate::bundle::{self, BuildOptions, Builder, Built, Framework, Platform};
+use crate::config::project;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::output::interrupt;
+use crate::output::{interrupt, terminal};
 use crate::package::signature::SigningKey;
 
 /// Options of commands that build and release.
@@ -69,6 +70,10 @@ struct Job {
 impl BuildAndRelease {
     /// Builds each platform, then releases each.
     pub(super) async fn run(self, context: &Context, framework: Framework) -> Result<()> {
+        // A folder that is named may have a project file of its own. In a monorepo, each app does.
+        let of_folder = self.build.project_dir.as_deref().map(project::find_above).transpose()?.flatten();
+        let in_folder = of_folder.map(|found| Context { global: context.global.clone(), user: context.user.clone(), project: Some(found) });
+        let context = in_folder.as_ref().unwrap_or(context);
         let deployments = self.platforms.deployments(context, &self.deployment)?;
         if let Some(variable) = self.sign_key.as_deref().and_then(|key| key.strip_prefix("env:")) {
             bundle::hide(variable);
@@ -93,7 +98,7 @@ impl BuildAndRelease {
         if let Some(job) = jobs.first_mut() {
             job.warnings.add(warning);
         }
-        compare(context, &builder, &mut jobs).await;
+        compare(&builder, &mut jobs).await;
         if !self.dry_run {
             // Finds a wrong app or deployment before minutes of work.
             for job in &mut jobs {
@@ -130,6 +135,7 @@ impl BuildAndRelease {
                 None => {
                     let (document, people) = publication.preview(context, &job.option).await?;
                     if !context.is_json() {
+                        heading(platform, is_only);
                         people();
                     }
                     document
@@ -139,6 +145,7 @@ impl BuildAndRelease {
                     let published = published.map_err(|error| if is_only { error } else { after(error, platform, &released) })?;
                     released.extend(published.label().map(|label| format!("{} was released as {label}", platform.title())));
                     if !context.is_json() {
+                        heading(platform, is_only);
                         published.print();
                     }
                     published.finish(context, &destination.target)?;
@@ -159,7 +166,7 @@ impl BuildAndRelease {
         Ok(())
     }
 
-    /// The target version: the option, the project file, or what the project builds. Errors: usage (2) if it is not certain.
+    /// The target version: the option, the project file, or what the project builds. Errors: usage (2) if it cannot be determined.
     fn target_version(&self, context: &Context, builder: &Builder, platform: Platform) -> Result<TargetVersion> {
         if let Some(range) = &self.target_version {
             return Ok(TargetVersion { version: range.clone(), source: "--target-version".to_owned() });
@@ -172,12 +179,12 @@ impl BuildAndRelease {
 }
 
 /// Compares the project with the binaries that each release targets.
-async fn compare(context: &Context, builder: &Builder, jobs: &mut [Job]) {
+async fn compare(builder: &Builder, jobs: &mut [Job]) {
     match Binaries::read(builder).await {
         Ok(None) => {}
         Ok(Some(binaries)) => {
             for job in jobs {
-                for warning in binaries.warnings(context, job.platform, &job.target_version.version) {
+                for warning in binaries.warnings(job.platform, &job.target_version.version) {
                     job.warnings.add(Some(warning));
                 }
             }
@@ -203,6 +210,13 @@ async fn build(context: &Context, builder: &Builder, job: &mut Job, is_only: boo
         context.note(&format!("Source map: {}", builder.shown(source_map)));
     }
     Ok(built)
+}
+
+/// Says whose release follows, if there are two.
+fn heading(platform: Platform, is_only: bool) {
+    if !is_only {
+        terminal::print(&format!("{}\n", terminal::stdout_style().bold(platform.title())));
+    }
 }
 
 /// What the JSON has besides that of `release create`.

@@ -11,7 +11,7 @@ use super::{Target, versions};
 use crate::arguments::DeploymentOption;
 use crate::config::server::ServerUrl;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 
 /// A deployment that can get a release.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    /// Finds the deployment. Errors: usage (2), not signed in (3), not found (4).
+    /// Finds the deployment. Errors: usage (2), not signed in (3), not found (4), conflict (5) while a rollout is unfinished.
     pub(super) async fn find(context: &Context, option: &DeploymentOption) -> Result<Self> {
         let target = Target::new(context, option)?;
         // A credential without metrics.read only misses a warning.
@@ -42,6 +42,12 @@ impl Destination {
             Err(error) if error.status() == Some(403) => None,
             Err(error) => return Err(error),
         };
+        if let Some(newest) = newest.as_ref().filter(|newest| newest.rollout.is_some() && !newest.is_disabled) {
+            // In the server's words, which come after minutes of work.
+            let label = String::from(newest.label);
+            let what = format!("the rollout of the newest release, {label}, is unfinished: set it to 100 or disable the release first");
+            return target.advised(Err(Error::new(Kind::Conflict, what, ""))).await;
+        }
         let account = target.client.get::<AccountAnswer>("/v1/account").await?.value.account;
         let upload_url = ServerUrl::parse(&account.upload_url)?;
         Ok(Self { target, newest, upload_url, limit: account.limits.max_upload_bytes, metrics })

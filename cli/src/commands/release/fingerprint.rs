@@ -4,7 +4,6 @@ use shared::version::Range;
 
 use crate::bundle::fingerprint::{Change, Difference, Fingerprint, Fingerprints, NAME, NativeProject, differences, summary};
 use crate::bundle::{Builder, Platform};
-use crate::context::Context;
 use crate::output::table::printable;
 
 /// The recorded binaries, and the project to compare them with.
@@ -24,12 +23,11 @@ impl Binaries {
         }
     }
 
-    /// A warning for each app version in the range whose binaries differ. Notes if there is nothing to compare with.
-    pub(super) fn warnings(&self, context: &Context, platform: Platform, range: &str) -> Vec<String> {
+    /// A warning for each app version in the range whose binaries differ, or that there is nothing to compare with.
+    pub(super) fn warnings(&self, platform: Platform, range: &str) -> Vec<String> {
         warnings(&self.file, &self.project.fingerprint(platform), platform, range).unwrap_or_else(|| {
-            let note = format!("{NAME} has no binary for {} that {range} targets: native code is not compared.", platform.title());
-            context.note(&printable(&note));
-            Vec::new()
+            let what = format!("{NAME} has no {} app version that {range} targets, so native code was not compared", platform.title());
+            vec![printable(&what)]
         })
     }
 }

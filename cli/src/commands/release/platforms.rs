@@ -21,7 +21,7 @@ pub(in crate::commands) enum Choice {
 #[derive(Clone, Debug, Args)]
 pub(super) struct PlatformOptions {
     /// The platform, or all to release both in one run.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "ios|android|all")]
     platform: Choice,
     /// The app for iOS. Default: ios.app in updraft.toml.
     #[arg(long, value_name = "NAME")]

@@ -84,6 +84,10 @@ impl Publication<'_> {
                 self.warnings.add(Some(format!("nothing was released to {} of {}: {}", target.deployment, target.app, error.what)));
                 (json!({ "package": null }), None)
             }
+            Err(error) if self.key.is_some() && error.kind == Kind::Conflict && error.what.contains("identical to") => {
+                let next = "A signature alone is not an update: devices that have these contents do not install them again. The next change is released with it.";
+                return Err(Error { next: next.to_owned(), ..error });
+            }
             Err(error) => return Err(error),
         };
         if let Some(release) = &release {
@@ -196,7 +200,7 @@ impl Published {
         } else if let Some(percent) = release.rollout {
             context.note(&format!("{percent}% of the devices get it. Widen it: {}", target.command("rollout set 100")));
         } else {
-            context.note(&format!("See how it does: {}", target.command("release show")));
+            context.note(&format!("Watch it: {}", target.command("release show")));
         }
         Ok(())
     }

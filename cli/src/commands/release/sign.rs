@@ -68,11 +68,10 @@ impl VerifyCommand {
         let path = self.path.display();
         let refused = |why: &str| {
             let what = format!("devices with this key refuse {path}: {why}");
-            Error::failed(what, "Sign it: updraft release sign FOLDER --sign-key private.pem")
+            Error::failed(what, "Sign it: `updraft release sign FOLDER --sign-key private.pem`")
         };
         let Some(token) = token else {
-            let places = signature::FOLDERS.map(|folder| format!("{folder}/{}", signature::FILE)).join(" or ");
-            return Err(refused(&format!("it has no signature at {places}")));
+            return Err(refused(&format!("it is not signed ({} is missing in the bundle's folder)", signature::FILE)));
         };
         let claims = key.verify(&token).map_err(|why| refused(&format!("its signature is invalid: {why}")))?;
         if claims.content_hash != hash.to_string() {

@@ -65,3 +65,46 @@ async fn ctrl_c_at_the_question_changes_nothing() {
     assert_eq!(fs::read_to_string(cli.project().join("capacitor.config.json")).unwrap(), CONFIG);
     terminal.assert_restored().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_platform_of_a_react_native_project_gets_its_app() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    for name in ["demo-android", "demo-ios"] {
+        ada.create_app(name).await;
+    }
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("package.json", json!({ "name": "demo", "dependencies": { "react-native": "0.87.1" } }).to_string());
+    cli.write("ios/Demo/Info.plist", "<plist version=\"1.0\">\n<dict>\n</dict>\n</plist>\n");
+    cli.write("android/app/src/main/res/values/strings.xml", "<resources>\n</resources>\n");
+    let terminal = open(&cli, 100).await;
+    terminal.enter("updraft init; echo \"code $?\"");
+    terminal.wait_for("the platforms", |screen| screen.contains("An update is for one platform")).await;
+    terminal.press("Enter");
+    for (platform, steps) in [("iOS", 1), ("Android", 0)] {
+        let asked = |screen: &str| screen.contains(&format!("Setting up {platform}")) && screen.contains("Which app?");
+        terminal.wait_for("the apps", asked).await;
+        for _ in 0..steps {
+            terminal.press("Down");
+        }
+        terminal.press("Enter");
+        if platform == "iOS" {
+            terminal.wait_for("the deployments", |screen| screen.contains("Which deployment?")).await;
+            terminal.press("Enter");
+        }
+        terminal.wait_for("the change", |screen| screen.contains("Make this change?")).await;
+        terminal.press("y");
+        terminal.wait_for("the end", |screen| screen.contains(&format!("of demo-{}.", platform.to_lowercase()))).await;
+    }
+    terminal.wait_for("the exit code", |screen| screen.contains("code 0")).await;
+    let read = |path: &str| fs::read_to_string(cli.project().join(path)).unwrap();
+    let expected = format!(
+        "server = \"{}\"\ndeployment = \"Production\"\n\n[ios]\napp = \"demo-ios\"\n\n[android]\napp = \"demo-android\"\n",
+        app.base
+    );
+    assert_eq!(read("updraft.toml"), expected);
+    assert!(read("ios/Demo/Info.plist").contains(&ada.deployment_key("demo-ios", "Production").await));
+    let strings = read("android/app/src/main/res/values/strings.xml");
+    assert!(strings.contains(&ada.deployment_key("demo-android", "Production").await), "{strings}");
+    terminal.assert_restored().await;
+}

@@ -99,7 +99,7 @@ async fn an_installed_react_native_project_gets_a_fingerprint() {
     place.cli.write("ios/Demo/Info.plist", PLIST);
     let said = place.cli.expect(0, INIT).await.err;
     assert!(said.contains("Wrote updraft-fingerprint.json."), "{said}");
-    assert!(said.contains("updraft-fingerprint.json gets no entry for iOS: the app version is not certain: "), "{said}");
+    assert!(said.contains("updraft-fingerprint.json gets no entry for iOS: cannot determine the app version: "), "{said}");
     let file: Value = serde_json::from_str(&place.read("updraft-fingerprint.json")).unwrap();
     let entry = json!({ "engine": "hermes", "modules": {}, "reactNative": "0.87.1" });
     assert_eq!(file, json!({ "version": 1, "android": { "1.2.3": entry } }));
@@ -136,6 +136,23 @@ async fn an_app_of_its_own_for_each_platform() {
     let by_table = file.replacen("app = \"demo\"\n", "", 1);
     place.cli.write("updraft.toml", &by_table);
     place.cli.expect(0, &second).await;
+    assert_eq!(place.read("updraft.toml"), by_table);
+
+    // Both tables are known now: each platform gets what its own app has.
+    let (plist, strings_text) = (place.read("ios/Demo/Info.plist"), place.read(strings));
+    let found = checks(&place.cli, 0, "deployment").await;
+    let texts: Vec<_> = found.iter().map(|check| check["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["Production (iOS)", "Production (Android)"]);
+    assert!(checks(&place.cli, 0, "sdk").await.iter().all(|check| check["status"] != "failed" && check["next"] != "updraft init"));
+    place.cli.write("ios/Demo/Info.plist", plist.replace(&place.key, &android));
+    place.cli.write(strings, STRINGS);
+    let found = checks(&place.cli, 1, "sdk").await;
+    let said: Vec<_> = found.iter().map(|check| check["text"].as_str().unwrap()).collect();
+    assert!(said.iter().any(|text| text.contains("Info.plist has another deployment key than that of Production of demo")), "{said:?}");
+    assert!(said.iter().any(|text| text.contains("lacks the deployment key of Production of demo-android")), "{said:?}");
+    let made = place.cli.json(&["init", "--yes"]).await;
+    assert_eq!((&made["ios"]["app"], &made["android"]["app"]), (&json!("demo"), &json!("demo-android")));
+    assert_eq!((place.read("ios/Demo/Info.plist"), place.read(strings)), (plist, strings_text));
     assert_eq!(place.read("updraft.toml"), by_table);
 }
 

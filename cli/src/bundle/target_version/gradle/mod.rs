@@ -32,14 +32,14 @@ pub(in crate::bundle) fn find(root: &Path, given: Option<&Path>) -> Option<PathB
     FILES.into_iter().map(|name| place.join(name)).find(|file| file.is_file())
 }
 
-/// Reads the version from a build file. Errors: why it is not certain.
+/// Reads the version from a build file. Errors: why it cannot be determined.
 pub(super) fn version(root: &Path, file: &Path) -> Result<Gradle, String> {
     let shown = super::shown(root, file);
     let text = super::text(root, file)?;
     let statements = script::read(&text).map_err(|why| format!("{shown} cannot be read: {why}"))?;
     let expression = version_name(&statements).map_err(|why| format!("{shown}: {why}"))?;
     let scope = scope(root, file, &statements);
-    let (version, via) = scope.value(&expression).map_err(|why| format!("{shown}: its versionName is not certain: {why}"))?;
+    let (version, via) = scope.value(&expression).map_err(|why| format!("{shown}: cannot determine its versionName: {why}"))?;
     let via = via.map(|via| format!(" ({via})")).unwrap_or_default();
     Ok(Gradle { version, source: format!("versionName in {shown}{via}") })
 }

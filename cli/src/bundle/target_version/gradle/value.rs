@@ -162,7 +162,7 @@ impl Scope {
         }));
     }
 
-    /// The value, and the variable that it is if it is a single one. Errors: why it is not certain.
+    /// The value, and the variable that it is if it is a single one. Errors: why it cannot be determined.
     pub(super) fn value(&self, expression: &Expression) -> Result<(String, Option<String>), String> {
         let value = self.value_at(expression, 0)?;
         let Expression::Parts(parts) = expression else { return Ok((value, None)) };

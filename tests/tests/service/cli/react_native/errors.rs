@@ -53,7 +53,7 @@ async fn what_is_missing_is_named_with_what_to_do() {
     let (what, next) = cli.run(&[&RELEASE[..], &["--no-hermes", "-e", "src/none.js"]].concat()).await.error(2);
     assert!(what.contains("src/none.js") && next.contains("--entry-file"), "{what} {next}");
     let (what, next) = with_packages(&complete).run(&["release", "react-native", "--platform", "ios", "--dry-run"]).await.error(2);
-    assert!(what.contains("the target version for iOS is not certain") && next.contains("--target-version"), "{what} {next}");
+    assert!(what.contains("cannot determine the target version for iOS") && next.contains("--target-version"), "{what} {next}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,6 +63,10 @@ async fn the_app_of_the_other_platform_is_refused() {
     let (what, next) = cli.run(&[&RELEASE[..], &["--app", "demo-ios"]].concat()).await.error(2);
     assert_eq!(what, "demo-ios is the app of the table [ios] in updraft.toml, and would get the bundle for Android");
     assert!(next.contains("--app"), "{next}");
+    // A project that is named by its folder has its own file.
+    cli.write("other/updraft.toml", "[ios]\napp = \"other-ios\"\n");
+    let of_other = [&RELEASE[..], &["--project-dir", "other", "--app", "other-ios"]].concat();
+    assert!(cli.run(&of_other).await.error(2).0.starts_with("other-ios is the app of the table [ios]"));
     let cli = cli.with("UPDRAFT_APP", "demo-ios");
     assert!(cli.run(&RELEASE).await.error(2).0.starts_with("demo-ios is the app of the table [ios]"));
 }

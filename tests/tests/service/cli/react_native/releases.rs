@@ -81,7 +81,7 @@ async fn an_app_in_a_monorepo_has_its_modules_above_it() {
     let place = ["--project-dir", folder.to_str().unwrap()];
     let missing = cli.run(&[&["release", "react-native", "--platform", "android", "-a", "demo"], &place[..]].concat()).await;
     let (what, next) = missing.error(2);
-    assert!(what.contains("the target version for Android is not certain") && next.contains("--target-version"), "{what} {next}");
+    assert!(what.contains("cannot determine the target version for Android") && next.contains("--target-version"), "{what} {next}");
     let command = ["release", "react-native", "--platform", "android", "-a", "demo", "-t", "^1.0.0", "--mandatory", "--output-dir", "out"];
     let released = cli.json(&[&command[..], &place].concat()).await;
     assert_eq!((&released["targetVersion"], &released["targetVersionSource"]), (&json!("^1.0.0"), &json!("--target-version")));
