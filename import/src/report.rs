@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use shared::keys::Label;
 
 use crate::packages::Packages;
-use crate::plan::{Plan, Remark, printable};
+use crate::plan::{App, Plan, Remark, printable};
 
 /// What became of a collaborator of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -70,6 +70,9 @@ pub struct Report {
     pub left_out: Vec<Remark>,
     /// What is carried over in another form.
     notes: Vec<Remark>,
+    /// The lines of what a dry run would import.
+    #[serde(skip)]
+    planned: Vec<String>,
     /// What was written; `None` if nothing was.
     pub imported: Option<Vec<Imported>>,
 }
@@ -124,6 +127,7 @@ impl Report {
             can_leave_out: false,
             left_out: Vec::new(),
             notes: plan.notes.clone(),
+            planned: plan.apps.iter().flat_map(planned).collect(),
             imported: None,
         }
     }
@@ -142,6 +146,9 @@ impl Report {
             formatter,
             "Found at {source}: apps {apps}, deployments {deployments}, releases {releases}, new packages {packages} ({bytes} bytes)."
         )?;
+        if *apps == 0 {
+            writeln!(formatter, "The key sees no apps. Does it belong to the account that has them?")?;
+        }
         list(formatter, "Carried over in another form:", &self.notes)?;
         list(formatter, "Left out, because an upload here would be refused:", &self.left_out)
     }
@@ -179,7 +186,13 @@ impl Display for Report {
             return Ok(());
         }
         let Some(imported) = &self.imported else {
-            return writeln!(formatter, "\nNothing stands against the import. Nothing was imported: this was a dry run.");
+            writeln!(formatter, "\nWould be imported into the account {}:", printable(&self.account))?;
+            self.planned.iter().try_for_each(|line| writeln!(formatter, "  {line}"))?;
+            writeln!(formatter, "\nThe import is possible. Nothing was imported: this was a dry run.")?;
+            if let Some(folder) = &self.folder {
+                writeln!(formatter, "The packages are kept for the import in {folder}")?;
+            }
+            return Ok(());
         };
         writeln!(formatter, "\nImported into the account {}:", printable(&self.account))?;
         for app in imported {
@@ -187,6 +200,30 @@ impl Display for Report {
         }
         write_rest(formatter, imported)
     }
+}
+
+/// An app that would be imported: a line for each deployment, and one for its people.
+fn planned(app: &App) -> Vec<String> {
+    let mut lines: Vec<String> = app
+        .deployments
+        .iter()
+        .map(|deployment| {
+            let labels = deployment.releases.first().zip(deployment.releases.last());
+            let releases = match labels {
+                Some((first, last)) if first.label != last.label => {
+                    format!("{} releases, {} to {}", deployment.releases.len(), first.label, last.label)
+                }
+                Some((first, _)) => format!("1 release, {}", first.label),
+                None => "no releases".to_owned(),
+            };
+            format!("{} / {}: {releases}", app.name, deployment.name)
+        })
+        .collect();
+    let emails: Vec<&str> = app.collaborators.iter().map(|collaborator| collaborator.email.as_str()).collect();
+    if !emails.is_empty() {
+        lines.push(printable(&format!("{}: collaborators {}", app.name, emails.join(", "))));
+    }
+    lines
 }
 
 fn list(formatter: &mut impl fmt::Write, title: &str, remarks: &[Remark]) -> fmt::Result {
@@ -257,23 +294,22 @@ fn write_rest(formatter: &mut Formatter<'_>, imported: &[Imported]) -> fmt::Resu
     if !added.is_empty() {
         writeln!(formatter, "\nCollaborators with access: {added}.")?;
     }
-    writeln!(formatter, "\nNot carried over:")?;
-    writeln!(formatter, "  Passwords, access keys and sessions: everybody needs an account and keys here.")?;
-    writeln!(formatter, "  Counts are kept as a starting level, and shown apart from what is counted here.")?;
+    writeln!(formatter, "\nNot carried over: passwords, access keys and sessions. Everybody needs an account and keys here.")?;
+    writeln!(formatter, "Counts are carried over as a starting level, and shown apart from what is counted here.")?;
     if !awaited.is_empty() {
         writeln!(
             formatter,
-            "  Collaborators without an account here: {awaited}. Anyone who confirms such an address within 90 days gets access."
+            "Collaborators without an account here: {awaited}. Anyone who confirms such an address within 90 days gets access."
         )?;
     }
     if !not_added.is_empty() {
         writeln!(
             formatter,
-            "  Collaborators who have no access, because only the first import of an app adds them: {not_added}. Add them by hand if they should."
+            "Collaborators who have no access, because only the first import of an app adds them: {not_added}. Add them by hand if they should."
         )?;
     }
     if !without.is_empty() {
-        writeln!(formatter, "  Collaborators whose address no account can have: {without}.")?;
+        writeln!(formatter, "Collaborators whose address no account can have: {without}.")?;
     }
     writeln!(
         formatter,

@@ -12,7 +12,7 @@ pub enum Fault {
     #[error("the key is empty, or has spaces or other characters that no key has")]
     KeyShape,
     /// The server does not know the key.
-    #[error("the other server does not accept the key")]
+    #[error("the other server does not accept the key. Is it an access key of that server?")]
     Key,
     /// The server could not be reached, or broke off.
     #[error("the other server cannot be reached: {0}")]
@@ -38,7 +38,7 @@ pub enum Fault {
         what: String,
     },
     /// The key sees no app of this name, or several. With the names that it sees.
-    #[error("there is not exactly one app named {0}. The key sees: {1}")]
+    #[error("the key does not see exactly one app named {0}. It sees: {1}")]
     NoApp(String, String),
     /// A package cannot be fetched, ever.
     #[error("the package cannot be downloaded: {0}")]

@@ -168,9 +168,11 @@ pub fn address(text: &str) -> Result<String, Fault> {
 
 /// The address of a server: http or https, without a user name, query or fragment.
 pub(crate) fn base(address: &str) -> Result<Url, Fault> {
-    let mut base = Url::parse(address.trim()).map_err(|error| Fault::Address(error.to_string()))?;
+    let begins = || Fault::Address("it must begin with https:// or http://".to_owned());
+    let wrong = |error: &dyn std::fmt::Display| if address.contains("://") { Fault::Address(error.to_string()) } else { begins() };
+    let mut base = Url::parse(address.trim()).map_err(|error| wrong(&error))?;
     if !matches!(base.scheme(), "http" | "https") {
-        return Err(Fault::Address("it must begin with https:// or http://".to_owned()));
+        return Err(begins());
     }
     if !base.username().is_empty() || base.password().is_some() {
         return Err(Fault::Address("it must not contain a user name or a password".to_owned()));
@@ -197,6 +199,10 @@ pub(crate) fn cause(error: reqwest::Error) -> String {
     while let Some(next) = source {
         text = format!("{text}: {next}");
         source = next.source();
+    }
+    // What a server without TLS answers to a client that begins with it.
+    if text.contains("InvalidContentType") {
+        return "it does not speak TLS there. Does its address begin with http://?".to_owned();
     }
     text
 }

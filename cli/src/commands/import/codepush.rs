@@ -6,7 +6,7 @@ use clap::Args;
 use etcetera::BaseStrategy;
 use import::packages::PackagesFault;
 use import::plan::Limits;
-use import::report::Report;
+use import::report::{Imported, Report};
 use import::run::{Run, RunError};
 use import::source::{Fault, Source};
 use shared::api::accounts::AccountAnswer;
@@ -110,7 +110,7 @@ impl CodepushCommand {
     fn key(&self) -> Result<String> {
         match &self.key_file {
             Some(path) => read_key(path),
-            None => prompt::secret("Your access key there?", "--key-file FILE"),
+            None => prompt::secret("The access key for the other server?", "--key-file FILE"),
         }
     }
 }
@@ -136,7 +136,9 @@ fn finish(context: &Context, report: &Report, is_dry_run: bool) -> Result<()> {
     }
     if !is_dry_run {
         context.done("Imported.");
-        let app = report.imported.iter().flatten().next().map_or("NAME", |app| &app.name);
+        // The app with the most to compare.
+        let releases = |app: &&Imported| app.deployments.iter().map(|deployment| deployment.releases).sum::<usize>();
+        let app = report.imported.iter().flatten().max_by_key(releases).map_or("NAME", |app| &app.name);
         let (from, app) = (shell::option("--from", report.source()), shell::option("--app", app));
         context.note(&format!("Compare before you switch: `updraft import compare {from} {app}`."));
     }
@@ -164,6 +166,9 @@ pub(super) fn of_source(fault: &Fault) -> Error {
     let (kind, next) = match fault {
         Fault::Address(_) => (Kind::Usage, "Give the address as the other server's own CLI uses it."),
         Fault::KeyShape | Fault::Key => (Kind::Usage, "Create an access key on the other server, and give that."),
+        Fault::Refused { status: 404, .. } | Fault::Shape { .. } => {
+            (Kind::Usage, "Give the address as the other server's own CLI uses it, without the path of a page.")
+        }
         Fault::NoApp(..) => (Kind::NotFound, "Give --app a name from that list."),
         Fault::TooMany { .. } | Fault::TooMuch(_) => (Kind::Failed, "Import some of the apps at a time, with --app."),
         Fault::NoSpace { .. } | Fault::Disk(_) => {

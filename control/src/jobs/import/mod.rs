@@ -48,6 +48,10 @@ pub async fn codepush(
     told: &mut dyn FnMut(&str),
 ) -> std::result::Result<Report, RunError<Error>> {
     let source = Source::new(&wanted.from, &wanted.key).await?;
+    let own = [&context.settings.base_url, &context.settings.upload_url];
+    if own.iter().any(|own| source.address().trim_end_matches('/') == own.as_str()) {
+        return Err(RunError::Target(Error::invalid("from", "is the server that the apps would be moved to")));
+    }
     let operator = Operator::new(&context.db, context.entropy.clone(), context.clock.clone());
     let import = Import::by_operator(context, &operator, &wanted.owner, source.address().to_owned(), wanted.ignores_quotas);
     let mut here = Here { import: import.await.map_err(RunError::Target)? };

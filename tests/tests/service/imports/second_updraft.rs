@@ -132,15 +132,27 @@ async fn nothing_but_get_is_sent_and_faults_are_told() {
     old.put("/apps", "<html>hello</html>");
     let wrong = import(&app, &old.base, "key", &[]).await;
     assert!(wrong.err.contains("Is this the address of a CodePush server?"), "{wrong:?}");
+    let https = old.base.replace("http://", "https://");
+    for (address, expected) in [
+        (app.base.as_str(), "is the server that the apps would be moved to"),
+        ("old.example/api", "must begin with https://"),
+        (https.as_str(), "does not speak TLS there"),
+    ] {
+        let wrong = import(&app, address, "key", &[]).await;
+        assert!(wrong.code == Some(1) && wrong.err.contains(expected), "{wrong:?}");
+    }
     for (address, expected) in [("ftp://old.example", "must begin with https://"), ("https://me:secret@old.example", "user name")] {
         let wrong = import(&app, address, "key", &[]).await;
         assert!(wrong.code == Some(1) && wrong.err.contains(expected) && !wrong.err.contains("secret"), "{wrong:?}");
     }
     let wrong = import(&app, &old.base, "two words", &[]).await;
     assert!(wrong.err.contains("the key is empty, or has spaces"), "{wrong:?}");
+    old.put("/apps", json!({ "apps": [] }).to_string());
+    let empty = import(&app, &old.base, "key", &["--dry-run"]).await;
+    assert!(empty.code == Some(0) && empty.out.contains("The key sees no apps."), "{empty:?}");
     old.put("/apps", json!({ "apps": [{ "name": "a@example.com:App" }, { "name": "b@example.com:App" }] }).to_string());
     let wrong = import(&app, &old.base, "key", &["--app", "App"]).await;
-    let text = "not exactly one app named App. The key sees: a@example.com:App, b@example.com:App";
+    let text = "not see exactly one app named App. It sees: a@example.com:App, b@example.com:App";
     assert!(wrong.code == Some(1) && wrong.err.contains(text), "{wrong:?}");
     assert!(old.asked().iter().all(|(method, _)| method == "GET"), "{:?}", old.asked());
 }
