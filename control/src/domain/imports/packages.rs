@@ -140,7 +140,7 @@ async fn discard(app: &Context, tx: &mut WriteTx, row: &PackageRow, sha256: &Sha
     let Some(stamp) = blob::stamp(tx, &row.app_id, sha256).await? else { return Ok(()) };
     if blob::discard(tx, &row.app_id, sha256, stamp).await? {
         let key = BlobKey { app: row.app_id.clone(), sha256: sha256.clone() };
-        app.storage.delete(&key).await.map_err(Error::unavailable)?;
+        app.storage.delete_soon(&key).await.map_err(Error::unavailable)?;
     }
     Ok(())
 }

@@ -293,7 +293,7 @@ pub(crate) async fn take_back(app: &Context, of: &AppId, sha256: &Sha256Hex, sta
         let mut tx = app.db.write().await?;
         if blob::discard(&mut tx, of, sha256, stamp).await? {
             let key = BlobKey { app: of.clone(), sha256: sha256.clone() };
-            app.storage.delete(&key).await.map_err(Error::unavailable)?;
+            app.storage.delete_soon(&key).await.map_err(Error::unavailable)?;
         }
         tx.commit().await?;
         Ok::<(), Error>(())
