@@ -149,6 +149,12 @@ impl TestApp {
         self.options.settings.insert(format!("UPDRAFT_{name}"), value.to_owned());
     }
 
+    /// Stores bundles in this bucket from the next start on: the value of `UPDRAFT_STORAGE`, and the key's ID and secret.
+    pub fn configure_bucket(&mut self, storage: &str, key: (&str, &str)) {
+        let settings = [("UPDRAFT_STORAGE", storage), ("AWS_ACCESS_KEY_ID", key.0), ("AWS_SECRET_ACCESS_KEY", key.1)];
+        self.options.settings.extend(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
     /// The state of the server's handlers.
     pub fn state(&self) -> AppState {
         self.running.as_ref().expect("the server is running").state().clone()

@@ -25,6 +25,8 @@ pub const NAMESPACE: &str = "updraft-snapshots";
 
 /// The bucket of dead letters for development in `wrangler.toml`.
 pub const DEAD_LETTERS: &str = "updraft-dead-letters";
+/// The bucket of bundles.
+const BUNDLES: &str = "updraft-bundles";
 
 /// The S3 credentials of that bucket in tests: the ID of a key, and the key.
 pub const BUCKET_KEY: (&str, &str) = ("letters-of-the-tests", "bucket-secret-of-the-tests-0123456789ab");
@@ -226,7 +228,16 @@ impl Edge {
 
     /// The bucket of dead letters for `updraft-control reports replay --from`; [`BUCKET_KEY`] has its credentials.
     pub fn bucket(&self) -> String {
-        format!("s3://{DEAD_LETTERS}?endpoint={}&region=auto", self.kv_api.replace("local/explorer/api", "local/r2/s3"))
+        self.bucket_of(DEAD_LETTERS)
+    }
+
+    /// The bucket of bundles, for `UPDRAFT_STORAGE`; [`BUCKET_KEY`] has its credentials.
+    pub fn bundles(&self) -> String {
+        self.bucket_of(BUNDLES)
+    }
+
+    fn bucket_of(&self, name: &str) -> String {
+        format!("s3://{name}?endpoint={}&region=auto", self.kv_api.replace("local/explorer/api", "local/r2/s3"))
     }
 
     /// Puts an object into the bucket of dead letters, which normally only the edge does.
@@ -288,11 +299,11 @@ fn change_config(server: &DevServer, change: impl FnOnce(&mut Table)) {
     fs::write(path, config.to_string()).unwrap();
 }
 
-/// Enables the S3 API for the bucket of dead letters, as on Cloudflare.
+/// Enables the S3 API for the buckets, as on Cloudflare.
 fn open_bucket(config: &mut Table) {
     let buckets = config["r2_buckets"].as_array_mut().unwrap().iter_mut().filter_map(toml::Value::as_table_mut);
     let key = format!("accessKeyId = \"{}\"\nsecretAccessKey = \"{}\"", BUCKET_KEY.0, BUCKET_KEY.1);
-    for bucket in buckets.filter(|bucket| bucket["bucket_name"].as_str() == Some(DEAD_LETTERS)) {
+    for bucket in buckets {
         let local = Table::from_iter([("experimental_s3_credentials".to_owned(), toml::Value::Table(key.parse().unwrap()))]);
         bucket.insert("local_dev".to_owned(), toml::Value::Table(local));
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod aborts;
+mod bundles_in_r2;
 mod checks;
 mod configuration;
 mod effects;
