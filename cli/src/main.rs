@@ -49,6 +49,21 @@ fn main() -> ExitCode {
     }
 }
 
+/// Completes with Ctrl-C, or when the system or a pipeline ends the program.
+#[cfg(unix)]
+async fn interrupted() -> std::io::Result<()> {
+    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        pressed = tokio::signal::ctrl_c() => pressed,
+        _ = terminated.recv() => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+async fn interrupted() -> std::io::Result<()> {
+    tokio::signal::ctrl_c().await
+}
+
 fn run(arguments: Arguments) -> Result<(), Error> {
     let Arguments { global, command } = arguments;
     // One worker besides the main thread, so that Ctrl-C is noticed while the main thread waits at a prompt.
@@ -58,7 +73,7 @@ fn run(arguments: Arguments) -> Result<(), Error> {
         .build()
         .map_err(|error| Error::failed(format!("cannot start: {error}"), "Free some memory, then try again."))?;
     runtime.spawn(async {
-        if tokio::signal::ctrl_c().await.is_ok() {
+        if interrupted().await.is_ok() {
             interrupt::report();
             std::process::exit(i32::from(error::Kind::Interrupted.exit_code()));
         }

@@ -4,13 +4,15 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::project::Project;
 use super::{BuildOptions, bytecode, hermes, run};
 use crate::clock;
 
-/// How long the compiler may take. A file that it does not expect could keep it busy.
+/// How long the compiler may take to compile, and to print both files. A file that it does not expect could keep it busy.
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// What is needed to compile a bundle once more.
@@ -37,6 +39,9 @@ pub(super) async fn compile(job: Job<'_>, base: &Path, finished: &Path) -> Resul
         let compiler = of_plain.map(|version| format!("version {version}")).unwrap_or_default();
         return Err(format!("it is Hermes bytecode version {of_base}, and the project's compiler writes {compiler}"));
     }
+    if !bytecode::is_known(of_base) {
+        return Err(format!("Hermes bytecode version {of_base} cannot be compared yet"));
+    }
     let run = hermes::compile(job.compiler, job.project, job.options, job.bundle, finished, Some(base), true);
     let ended = clock::within(PATIENCE, run).await;
     ended.ok_or_else(|| "the Hermes compiler does not finish with it".to_owned())?.map_err(|error| error.what)?;
@@ -52,14 +57,21 @@ fn compare(compiler: &Path, plain: &Path, new: &Path) -> Result<(), String> {
     if of_new.len() > of_plain.len() / 4 * 5 {
         return Err("the bundle would be larger by more than a quarter, with what only earlier releases need".to_owned());
     }
-    let (mut plain, mut new) = (Printing::start(compiler, plain)?, Printing::start(compiler, new)?);
-    let doubt = |doubt: bytecode::Doubt| format!("the result may not do the same: {doubt}");
-    bytecode::compare((&of_plain, plain.output()?), (&of_new, new.output()?)).map_err(doubt)
+    let (plain, new) = (Printing::start(compiler, plain)?, Printing::start(compiler, new)?);
+    let doubt = |doubt: bytecode::Doubt| format!("it cannot be shown that the result does the same: {doubt}");
+    let compared = bytecode::compare((&of_plain, plain.output()?), (&of_new, new.output()?));
+    // With a doubt, nobody has read to the end, and how the compilers end says nothing.
+    compared.map_err(doubt)?;
+    plain.end().and(new.end())
 }
 
-/// The compiler, printing a file of bytecode. It ends with this value.
+/// The compiler, printing a file of bytecode. It ends with this value, and once it has taken too long.
 #[derive(Debug)]
-struct Printing(Child);
+struct Printing {
+    child: Arc<Mutex<Child>>,
+    /// Dropped when it has ended.
+    watch: Option<mpsc::Sender<()>>,
+}
 
 impl Printing {
     fn start(compiler: &Path, file: &Path) -> Result<Self, String> {
@@ -67,21 +79,48 @@ impl Printing {
         run::hide_secrets(&mut command);
         command.args(["-b", "-dump-bytecode", "-pretty-disassemble=0"]).arg(file);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        command.spawn().map(Self).map_err(|error| format!("cannot run the Hermes compiler: {error}"))
+        let child = command.spawn().map_err(|error| format!("cannot run the Hermes compiler: {error}"))?;
+        let child = Arc::new(Mutex::new(child));
+        let (watch, ended) = mpsc::channel();
+        let watched = Arc::clone(&child);
+        std::thread::spawn(move || {
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                kill(&watched);
+            }
+        });
+        Ok(Self { child, watch: Some(watch) })
     }
 
-    fn output(&mut self) -> Result<BufReader<ChildStdout>, String> {
-        let output = self.0.stdout.take().ok_or("the Hermes compiler prints nothing")?;
+    fn output(&self) -> Result<BufReader<ChildStdout>, String> {
+        let output = locked(&self.child).stdout.take().ok_or("the Hermes compiler prints nothing")?;
         Ok(BufReader::with_capacity(1 << 20, output))
+    }
+
+    /// Waits until it has ended, once all of its output was read. Errors: it has failed, or was ended.
+    fn end(&self) -> Result<(), String> {
+        match locked(&self.child).wait() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(_) | Err(_) => Err("the Hermes compiler failed to print what it has compiled".to_owned()),
+        }
     }
 }
 
 impl Drop for Printing {
     fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        drop(self.watch.take());
+        kill(&self.child);
     }
+}
+
+/// Ends the compiler, which may have ended already.
+fn kill(child: &Mutex<Child>) {
+    let mut child = locked(child);
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn locked(child: &Mutex<Child>) -> MutexGuard<'_, Child> {
+    child.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn version(file: &Path) -> Result<Option<u32>, String> {

@@ -35,7 +35,7 @@ pub(crate) struct BuildOptions {
     /// Release plain JavaScript.
     #[arg(long, overrides_with = "hermes")]
     pub(crate) no_hermes: bool,
-    /// Another flag for the Hermes compiler, such as --extra-hermes-flag=-O0. It can be repeated.
+    /// Another flag for the Hermes compiler, such as --extra-hermes-flag=-fno-inline. It can be repeated.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     pub(crate) extra_hermes_flag: Vec<String>,
     /// Compile Hermes bytecode so that it resembles an earlier bundle, for small patches: "auto" fetches the one that devices have, or give a file. If the result

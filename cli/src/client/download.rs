@@ -8,6 +8,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 
 use super::Client;
+use super::retry::innermost;
 
 /// How many times an address can lead to another one.
 const REDIRECTS: usize = 5;
@@ -16,10 +17,14 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Downloads `url` to a file, `most` bytes at most. It sends no credential, so it can be led to another host. Errors: why, in words that end a sentence.
 pub(crate) async fn download(url: &str, to: &Path, most: u64, progress: &ProgressBar) -> Result<(), String> {
-    let client = Client::http(|builder| builder.redirect(reqwest::redirect::Policy::limited(REDIRECTS)).read_timeout(PATIENCE));
+    // What is encrypted stays so, also after a redirect.
+    let is_encrypted = url.starts_with("https://");
+    let client = Client::http(|builder| {
+        builder.redirect(reqwest::redirect::Policy::limited(REDIRECTS)).read_timeout(PATIENCE).https_only(is_encrypted)
+    });
     let client = client.map_err(|error| error.what)?;
     // The address is signed: a message that is passed on must not give the package away.
-    let failed = |error: reqwest::Error| format!("its package cannot be downloaded: {}", error.without_url());
+    let failed = |error: reqwest::Error| format!("its package cannot be downloaded: {}", innermost(&error.without_url()));
     let mut answer = client.get(url).send().await.and_then(reqwest::Response::error_for_status).map_err(failed)?;
     progress.set_length(answer.content_length().unwrap_or_default());
     let mut file = File::create(to).map_err(|error| format!("cannot write to the folder for temporary files: {error}"))?;

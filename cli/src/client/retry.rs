@@ -162,7 +162,7 @@ fn silent(client: &Client, limit: Duration, is_read: bool) -> Error {
 }
 
 /// The first cause, which says the most.
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
         error = source;

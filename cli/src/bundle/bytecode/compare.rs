@@ -14,6 +14,8 @@ pub(super) fn compare<O: BufRead, N: BufRead>(old: &Module<'_>, mut of_old: Dump
     if !new.is_of_same_source(old)? {
         return Err(Doubt::new("the two compilations are of different sources or settings"));
     }
+    old.check_names()?;
+    new.check_names()?;
     for index in 0..old.functions {
         let (Some(one), Some(other)) = (of_old.function()?, of_new.function()?) else {
             return Err(Doubt::new("the compiler did not print every function"));
@@ -104,7 +106,16 @@ impl<'m, 'a> Body<'m, 'a> {
             return Err(Doubt::new("it has debug information, which is not compared"));
         }
         let body = Self { module, function, printed };
-        let end = printed.instructions.last().map_or(0, end_of);
+        let mut end = 0;
+        for instruction in &printed.instructions {
+            if instruction.offset as usize != end {
+                return Err(Doubt::new("the compiler did not print every instruction"));
+            }
+            end = end_of(instruction);
+        }
+        if function.has_handlers() == printed.handlers.is_empty() {
+            return Err(Doubt::new("the compiler printed other handlers of exceptions than the file has"));
+        }
         if function.parameters != printed.parameters || function.registers != printed.registers || function.size != end {
             return Err(Doubt::new("the file has another layout than is known here"));
         }

@@ -50,6 +50,11 @@ pub(super) fn version(start: &[u8]) -> Option<u32> {
     module::version(start)
 }
 
+/// Whether bytecode of this version can be compared.
+pub(super) fn is_known(version: u32) -> bool {
+    module::is_known(version)
+}
+
 /// Fails unless `new` is shown to mean the same as `old`. Each comes with what the compiler prints of it with `-dump-bytecode -pretty-disassemble=0`.
 pub(super) fn compare(old: (&[u8], impl BufRead), new: (&[u8], impl BufRead)) -> Result<()> {
     compare::compare(&Module::read(old.0)?, Dump::new(old.1), &Module::read(new.0)?, Dump::new(new.1))

@@ -13,13 +13,14 @@ const ALIGNMENT: usize = 4;
 /// The length in a string's entry that says that the table of long strings has it.
 const IN_OVERFLOW: u32 = 255;
 /// Bits of a function's flags.
+const HAS_HANDLERS: u8 = 1 << 3;
 const HAS_DEBUG_INFO: u8 = 1 << 4;
 const IS_OVERFLOWED: u8 = 1 << 5;
 
 /// Which fields a file has. They changed with the versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
-    /// Versions 87 to 96: React Native up to 0.83, unless it was built with Hermes V1.
+    /// Versions 89 to 96: React Native up to 0.83, unless it was built with Hermes V1.
     Classic,
     /// Version 98 of Hermes V1.
     Static98,
@@ -28,12 +29,13 @@ enum Layout {
 }
 
 impl Layout {
-    fn of(version: u32) -> Result<Self> {
+    /// The layout of a version whose compilers were tried; `None` for any other. Compilers of stable versions of React Native write these.
+    fn of(version: u32) -> Option<Self> {
         match version {
-            87..=96 => Ok(Self::Classic),
-            98 => Ok(Self::Static98),
-            99 => Ok(Self::Static99),
-            _ => Err(Doubt::new(format!("Hermes bytecode version {version} cannot be compared yet"))),
+            89 | 90 | 94 | 96 => Some(Self::Classic),
+            98 => Some(Self::Static98),
+            99 => Some(Self::Static99),
+            _ => None,
         }
     }
 
@@ -133,6 +135,11 @@ pub(super) struct Function {
 }
 
 impl Function {
+    /// Whether it has handlers of exceptions.
+    pub(super) fn has_handlers(&self) -> bool {
+        self.flags & HAS_HANDLERS != 0
+    }
+
     /// Whether positions in the source are in the file.
     pub(super) fn has_debug_info(&self) -> bool {
         self.flags & HAS_DEBUG_INFO != 0
@@ -147,6 +154,10 @@ pub(super) struct Module<'a> {
     /// How many functions it has.
     pub(super) functions: u32,
     layout: Layout,
+    /// How many tables of targets by string it has.
+    string_switches: u32,
+    /// How many strings it has.
+    string_count: usize,
     /// The hash of the source, the first function, and the options: the same in two files of one source.
     identity: [&'a [u8]; 4],
     function_table: &'a [u8],
@@ -167,17 +178,40 @@ pub(super) struct Module<'a> {
     sources: &'a [u8],
 }
 
+/// The hash of a name, over its UTF-16 units: Jenkins' one-at-a-time hash without its end, as in `StringTableEntry` of Hermes.
+fn hash(text: &Text<'_>) -> u32 {
+    let mixed = |hash: u32, unit: u16| {
+        let hash = hash.wrapping_add(unit.into());
+        let hash = hash.wrapping_add(hash << 10);
+        hash ^ hash >> 6
+    };
+    if text.is_wide {
+        let units = text
+            .bytes
+            .chunks_exact(2)
+            .map(|pair| u16::from_le_bytes(std::array::from_fn(|index| pair.get(index).copied().unwrap_or_default())));
+        units.fold(0, mixed)
+    } else {
+        text.bytes.iter().fold(0, |hash, byte| mixed(hash, (*byte).into()))
+    }
+}
+
 /// The version of a file of bytecode; `None` if it is something else.
 pub(super) fn version(start: &[u8]) -> Option<u32> {
     let mut reader = Reader::at(start, 0);
     (reader.take(8).ok()? == super::MAGIC).then(|| reader.u32().ok())?
 }
 
+/// Whether files of this version can be compared.
+pub(super) fn is_known(version: u32) -> bool {
+    Layout::of(version).is_some()
+}
+
 impl<'a> Module<'a> {
     /// Reads the header, and finds the sections. Errors: another version, or a file that is cut.
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self> {
         let version = version(bytes).ok_or_else(|| Doubt::new("it is not Hermes bytecode"))?;
-        let layout = Layout::of(version)?;
+        let layout = Layout::of(version).ok_or_else(|| Doubt::new(format!("Hermes bytecode version {version} cannot be compared yet")))?;
         let mut header = Reader::at(bytes, 12);
         let source_hash = header.take(20)?;
         let _length = header.u32()?;
@@ -188,9 +222,7 @@ impl<'a> Module<'a> {
         let (big_count, big_size, expression_count, expression_size) = (header.size()?, header.size()?, header.size()?, header.size()?);
         // Older versions have the size of the objects' values here, newer ones the number of shapes.
         let (values_size, keys_size, objects) = (header.size()?, header.size()?, header.size()?);
-        if !layout.is_classic() {
-            let _string_switches = header.u32()?;
-        }
+        let string_switches = if layout.is_classic() { 0 } else { header.u32()? };
         let segment = header.take(4)?;
         let (modules, source_count) = (header.u32()?, header.size()?);
         let _debug_info = header.u32()?;
@@ -219,6 +251,8 @@ impl<'a> Module<'a> {
             bytes,
             functions,
             layout,
+            string_switches,
+            string_count,
             identity: [source_hash, first_function, segment, options],
             function_table,
             kinds: kinds.collect::<Result<_>>()?,
@@ -238,7 +272,11 @@ impl<'a> Module<'a> {
 
     /// Whether both are of one source, and have the same settings.
     pub(super) fn is_of_same_source(&self, other: &Module<'_>) -> Result<bool> {
-        if self.layout != other.layout || self.identity != other.identity || self.functions != other.functions {
+        let is_same = self.layout == other.layout
+            && self.identity == other.identity
+            && self.functions == other.functions
+            && self.string_switches == other.string_switches;
+        if !is_same {
             return Ok(false);
         }
         if self.sources.len() != other.sources.len() {
@@ -325,6 +363,26 @@ impl<'a> Module<'a> {
         Ok(Function { flags: function.flags & !IS_OVERFLOWED, ..function })
     }
 
+    /// Fails unless each name has the hash by which the engine finds it, and each string a kind. A property with a wrong hash would never be found.
+    pub(super) fn check_names(&self) -> Result<()> {
+        let (mut id, mut names) = (0_u32, 0_usize);
+        for &(is_name, count) in &self.kinds {
+            for id in (id..id.saturating_add(count)).take_while(|_| is_name) {
+                let text = self.text(id)?;
+                if text.identifier != Some(hash(&text)) {
+                    return Err(Doubt::new(format!("the hash of string {id} is wrong")));
+                }
+            }
+            id = id.saturating_add(count);
+            names = names.saturating_add(if is_name { count as usize } else { 0 });
+        }
+        if id as usize == self.string_count && names.saturating_mul(4) == self.hashes.len() {
+            Ok(())
+        } else {
+            Err(Doubt::new("the kinds of strings are not those of all strings"))
+        }
+    }
+
     /// A string. `id` counts from zero.
     pub(super) fn text(&self, id: u32) -> Result<Text<'a>> {
         let entry = Reader::at(self.strings, id as usize * 4).u32()?;
@@ -334,6 +392,9 @@ impl<'a> Module<'a> {
             (offset, length) = (long.u32()?, long.u32()?);
         }
         let size = (length as usize).saturating_mul(if is_wide { 2 } else { 1 });
+        if is_wide && !offset.is_multiple_of(2) {
+            return Err(Doubt::new(format!("string {id} is not aligned")));
+        }
         let bytes = Reader::at(self.string_storage, offset as usize).take(size)?;
         Ok(Text { is_wide, bytes, identifier: self.identifier(id)? })
     }

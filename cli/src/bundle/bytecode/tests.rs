@@ -68,8 +68,8 @@ fn older_bytecode_is_read_too() {
         Compiled { file: include_bytes!("samples/against-96.hbc").to_vec(), printed: include_bytes!("samples/against-96.txt").to_vec() };
     assert_eq!(version(&plain.file), Some(96));
     assert_eq!(against.can_replace(&plain), Ok(()));
-    let place = against.file.windows(5).position(|bytes| bytes == b"three").unwrap();
-    against.file[place] = b'T';
+    let place = against.file.windows(12).position(|bytes| bytes == b"a string tha").unwrap();
+    against.file[place] = b'A';
     let doubt = against.can_replace(&plain).unwrap_err().to_string();
     assert!(doubt.starts_with("in function ") && doubt.ends_with(" differs"), "{doubt}");
 }
@@ -116,6 +116,32 @@ fn each_difference_is_found() {
             assert!(other.can_replace(&plain).is_err(), "{from} is now {to}");
         }
     }
+}
+
+#[test]
+fn a_name_with_a_wrong_hash_is_a_doubt() {
+    // The new code uses the string as a value, and only the base uses it as a name.
+    let base = Compiled::new("globalThis.f = o => o.token;", None);
+    let source = "globalThis.get = text => print(text, 'token');";
+    let (plain, against) = (Compiled::new(source, None), Compiled::new(source, Some(&base)));
+    assert_eq!(against.can_replace(&plain), Ok(()));
+    let hash = "token".bytes().fold(0_u32, |hash, byte| {
+        let hash = hash.wrapping_add(byte.into());
+        let hash = hash.wrapping_add(hash << 10);
+        hash ^ hash >> 6
+    });
+    let place = against.file.windows(4).position(|bytes| bytes == hash.to_le_bytes()).unwrap();
+    for bit in 0..32 {
+        let mut altered = against.clone();
+        altered.file[place + bit / 8] ^= 1 << (bit % 8);
+        assert!(altered.can_replace(&plain).unwrap_err().to_string().contains("hash"), "bit {bit}");
+    }
+}
+
+#[test]
+fn other_versions_than_those_that_were_tried_are_not_compared() {
+    let known: Vec<u32> = (0..200).filter(|version| is_known(*version)).collect();
+    assert_eq!(known, [89, 90, 94, 96, 98, 99]);
 }
 
 #[test]

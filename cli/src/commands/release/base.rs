@@ -1,7 +1,7 @@
 //! The bundle that devices have, for bytecode that resembles it.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -70,7 +70,12 @@ impl Base {
     async fn fetch(context: &Context, target: &Target, name: &str, range: &str) -> Result<Self> {
         let query: String = form_urlencoded::Serializer::new(String::new()).append_pair("appVersion", range).finish();
         let place = path(["apps", &target.app, "deployments", &target.deployment, "basebundle"]);
-        let found = target.client.get::<Answer>(&format!("{place}?{query}")).await?.value.basebundle;
+        let found = match target.client.get::<Answer>(&format!("{place}?{query}")).await {
+            Ok(answer) => answer.value.basebundle,
+            Err(error) => {
+                return Ok(Self { name: None, file: Err(format!("the earlier release cannot be found: {}", error.what)), _work: None });
+            }
+        };
         let (Some(url), Some(label)) = (found.bundle_blob_url, found.label) else {
             let why = format!("{} of {} has no release for {range} that is enabled and fully rolled out", target.deployment, target.app);
             return Ok(Self { name: None, file: Err(why), _work: None });
@@ -138,10 +143,16 @@ fn unpack(archive: &Path, name: &str, to: &Path) -> std::result::Result<(), Stri
         _ => return Err(format!("its package has several files named {name}")),
     };
     let mut file = archive.by_name(place).map_err(|error| unreadable(&error))?.take(MOST + 1);
-    let mut written = fs::File::create(to).map_err(|error| unreadable(&error))?;
-    match io::copy(&mut file, &mut written) {
-        Ok(size) if size <= MOST => Ok(()),
-        Ok(_) => Err("its bundle is too large".to_owned()),
-        Err(error) => Err(unreadable(&error)),
+    let unwritable = |error: io::Error| format!("cannot write to the folder for temporary files: {error}");
+    let mut written = fs::File::create(to).map_err(unwritable)?;
+    let (mut buffer, mut size) = (vec![0; 64 << 10], 0);
+    loop {
+        let count = file.read(&mut buffer).map_err(|error| unreadable(&error))?;
+        let Some(chunk) = buffer.get(..count).filter(|chunk| !chunk.is_empty()) else { return Ok(()) };
+        size += chunk.len() as u64;
+        if size > MOST {
+            return Err("its bundle is too large".to_owned());
+        }
+        written.write_all(chunk).map_err(unwritable)?;
     }
 }

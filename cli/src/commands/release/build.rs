@@ -15,7 +15,7 @@ use super::publish::Publication;
 use super::warnings::Warnings;
 use crate::arguments::DeploymentOption;
 use crate::bundle::target_version::TargetVersion;
-use crate::bundle::{self, BuildOptions, Builder, Built, Framework, Platform};
+use crate::bundle::{self, BaseOption, BuildOptions, Builder, Built, Framework, Platform};
 use crate::config::project;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -74,6 +74,10 @@ impl BuildAndRelease {
         let of_folder = self.build.project_dir.as_deref().map(project::find_above).transpose()?.flatten();
         let in_folder = of_folder.map(|found| Context { global: context.global.clone(), user: context.user.clone(), project: Some(found) });
         let context = in_folder.as_ref().unwrap_or(context);
+        if self.platforms.are_both() && matches!(self.build.base, Some(BaseOption::File(_))) {
+            let next = "Release one platform at a time, each with its own --base FILE, or give --base auto.";
+            return Err(Error::usage("--base FILE is the bundle of one platform, and this releases both", next));
+        }
         let deployments = self.platforms.deployments(context, &self.deployment)?;
         if let Some(variable) = self.sign_key.as_deref().and_then(|key| key.strip_prefix("env:")) {
             bundle::hide(variable);

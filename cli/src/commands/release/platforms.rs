@@ -49,6 +49,11 @@ fn check_other(context: &Context, platform: Platform, option: Option<&str>) -> R
 }
 
 impl PlatformOptions {
+    /// Whether both platforms are released.
+    pub(super) fn are_both(&self) -> bool {
+        self.platform == Choice::All
+    }
+
     /// The platforms, each with the deployment that gets its release. Errors: usage (2) if two would have the same one.
     pub(super) fn deployments(&self, context: &Context, given: &DeploymentOption) -> Result<Vec<(Platform, DeploymentOption)>> {
         let option = |platform: Platform| {

@@ -101,9 +101,9 @@ async fn with_a_doubt_the_base_is_left_out() {
         document["base"]["reason"].as_str().unwrap().to_owned()
     };
     let told = reason(&cli.json(&[&dry[..], &["--base", "auto"]].concat()).await);
-    assert!(told.starts_with("the result may not do the same: in function ") && told.ends_with(" differs"), "{told}");
+    assert!(told.starts_with("it cannot be shown that the result does the same: in function ") && told.ends_with(" differs"), "{told}");
     let output = cli.run(&[&dry[..], &["--base", "auto"]].concat()).await;
-    assert!(output.err.contains("Compiled without the base v1: the result may not do the same"), "{}", output.err);
+    assert!(output.err.contains("Compiled without the base v1: it cannot be shown that the result does the same"), "{}", output.err);
 
     let write = |compiler: &Path, source: &str, name: &str| {
         cli.write("other.js", source);
@@ -130,4 +130,7 @@ async fn with_a_doubt_the_base_is_left_out() {
     let (what, next) = cli.run(&[&dry[..], &["--base", "none.bundle"]].concat()).await.error(2);
     assert!(what.contains("none.bundle is not a file") && next.contains("--base auto"), "{what} {next}");
     cli.run(&[&dry[..], &["--base", "auto", "--no-hermes"]].concat()).await.error(2);
+    let both: Vec<&str> = dry.iter().map(|argument| if *argument == "android" { "all" } else { argument }).collect();
+    let (what, _) = cli.run(&[&both[..], &["--base", "older"]].concat()).await.error(2);
+    assert!(what.contains("one platform"), "{what}");
 }
