@@ -1,8 +1,9 @@
 // The Worker's main module: a thin layer of JavaScript between the runtime and the Wasm module (docs/adr/0001-thin-javascript-entry.md).
 //
-// It does two things that Wasm cannot do itself. It answers an update check for a cached deployment with a single call into Wasm, without a
+// It does three things that Wasm cannot do itself, or not well. It answers an update check for a cached deployment with a single call into Wasm, without a
 // promise and without touching headers from Rust. And when the Wasm instance dies, for example by a panic, the request that caused it gets a 500,
-// while the other requests in flight are retried on the next instance.
+// while the other requests in flight are retried on the next instance. And it verifies bundles from R2 while they are downloaded, with the
+// runtime's own streams and hash.
 
 import Generated from "./index.js";
 
@@ -14,6 +15,9 @@ const wasm = Generated.prototype;
 const MAX_ATTEMPTS = 3;
 /** Larger bodies are not kept for a retry; reports are far smaller. */
 const MAX_COPY_BYTES = 16384;
+
+/** The bytes of a bundle that are read and verified at once. */
+const CHUNK_BYTES = 65536;
 
 /** The result of `prepare`, with the values of the variables at that time; undefined while the instance is new. */
 let prepared;
@@ -78,6 +82,8 @@ async function serve(request, env, context) {
       // Wasm would leak. `waitUntil` keeps the context alive; every step has its own timeout.
       context.waitUntil(work.catch(() => {}));
       const result = await work;
+      // A bundle to verify: the response, the object's size, and the hash that names it.
+      if (Array.isArray(result)) return verified(...result, context);
       return result instanceof Request ? await forward(result, request, env) : result;
     } catch (error) {
       if (!(error instanceof Lost)) throw error;
@@ -93,6 +99,46 @@ async function serve(request, env, context) {
 async function forward(outgoing, request, env) {
   const answer = await fetch(outgoing).catch((thrown) => thrown);
   return wasm.pass_back(request, env, answer);
+}
+
+/** The response with its body verified on the way. `Content-Length` stays, so that a client notices when the body ends early. */
+function verified(response, size, sha256, context) {
+  const { readable, writable } = new FixedLengthStream(size);
+  context.waitUntil(copy(response.body, writable, sha256));
+  return new Response(readable, response);
+}
+
+/** Copies the bytes of a bundle, the last of them only if all have this hash. Otherwise, and if either side fails, both streams are aborted. */
+async function copy(body, writable, sha256) {
+  const digest = new crypto.DigestStream("SHA-256");
+  // Nobody waits for it if the copying fails.
+  digest.digest.catch(() => {});
+  const hasher = digest.getWriter();
+  const writer = writable.getWriter();
+  const reader = body.getReader({ mode: "byob" });
+  try {
+    let held;
+    for (;;) {
+      const { done, value } = await reader.readAtLeast(CHUNK_BYTES, new Uint8Array(CHUNK_BYTES));
+      if (value !== undefined && value.byteLength > 0) {
+        await hasher.write(value);
+        if (held !== undefined) await writer.write(held);
+        held = value;
+      }
+      if (done) break;
+    }
+    await hasher.close();
+    const bytes = [...new Uint8Array(await digest.digest)];
+    if (bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("") !== sha256) {
+      wasm.note_altered_bundle(sha256);
+      throw new Error("the bundle in R2 is not what was stored");
+    }
+    await writer.write(held);
+    await writer.close();
+  } catch (error) {
+    // A client that has left is no failure either.
+    await Promise.allSettled([writer.abort(error), reader.cancel(error), hasher.abort(error)]);
+  }
 }
 
 function prepare(env) {

@@ -37,6 +37,8 @@ const edge :Workerd.Worker = (
     (name = "CLIENT_ADDRESS", fromEnvironment = "CLIENT_ADDRESS"),
     (name = "LIMIT_REPORTS", fromEnvironment = "LIMIT_REPORTS"),
     (name = "LIMIT_REPORTS_ADDRESS", fromEnvironment = "LIMIT_REPORTS_ADDRESS"),
+    (name = "SNAPSHOT_UNSIGNED", fromEnvironment = "SNAPSHOT_UNSIGNED"),
+    (name = "VERIFY_BUNDLES", fromEnvironment = "VERIFY_BUNDLES"),
     (name = "SNAPSHOT_FRESH_MS", fromEnvironment = "SNAPSHOT_FRESH_MS"),
     (name = "SNAPSHOT_STALE_MS", fromEnvironment = "SNAPSHOT_STALE_MS"),
   ],

@@ -20,6 +20,7 @@ use control::infra::crypto::keys::EncryptionKeys;
 use control::infra::db::Db;
 use control::infra::s3::Credentials;
 use control::jobs::import::{self, compare};
+use control::jobs::publish_all::{self, publish_all};
 use control::jobs::replay::{Location, Replay};
 use control::server::{self as serve, telemetry};
 use shared::keys::DeploymentKey;
@@ -57,6 +58,9 @@ enum Action {
     /// Rotate encryption keys
     #[command(subcommand)]
     Keys(KeysAction),
+    /// Write snapshots to the edge's KV
+    #[command(subcommand)]
+    Snapshots(SnapshotsAction),
     /// Replay reports from devices
     #[command(subcommand)]
     Reports(ReportsAction),
@@ -126,6 +130,17 @@ struct CompareArguments {
     /// The seed of generated checks: the same seed gives the same checks
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+}
+
+#[derive(Debug, Subcommand)]
+enum SnapshotsAction {
+    /// Write the snapshot of every deployment once more, signed with the first secret in `UPDRAFT_EDGE_SECRET`, and wait until all are in KV. The
+    /// running server does the writing
+    Publish {
+        /// Every deployment, those deleted included
+        #[arg(long, required = true)]
+        all: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -351,6 +366,7 @@ async fn run(action: Action, given: &RawSettings) -> Result<(), Failure> {
         Action::AccessKey(AccessKeyAction::Create(new)) => create_access_key(&DatabaseConfig::read(given)?, &new).await,
         Action::Audit(AuditAction::Verify { since }) => verify_audit(&DatabaseConfig::read(given)?, since.as_ref()).await,
         Action::Keys(KeysAction::Rotate) => rotate_keys(given).await,
+        Action::Snapshots(SnapshotsAction::Publish { all: _ }) => publish_snapshots(given).await,
         Action::Reports(ReportsAction::Replay(arguments)) => replay(&DatabaseConfig::read(given)?, &arguments).await,
         Action::Import(ImportAction::Codepush(arguments)) => import_codepush(given, &arguments).await,
         Action::Import(ImportAction::Compare(arguments)) => import_compare(given, &arguments).await,
@@ -435,6 +451,26 @@ async fn rotate_keys(given: &RawSettings) -> Result<(), Failure> {
         config.settings.encryption_keys.first().id
     )?;
     Ok(())
+}
+
+async fn publish_snapshots(given: &RawSettings) -> Result<(), Failure> {
+    // Opened first: without a database, reading the settings would generate new secrets.
+    let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
+    if Config::read(given)?.kv.is_none() {
+        return Err("UPDRAFT_KV_API is not set: this service writes no snapshots to KV".into());
+    }
+    let outcome = publish_all(&db, &Clock::System, &mut |left| eprintln!("Snapshots to write: {left}")).await;
+    db.close().await;
+    match outcome? {
+        publish_all::Outcome::Published(count) => {
+            eprintln!("All {count} snapshots are in KV.");
+            Ok(())
+        }
+        publish_all::Outcome::Stuck(left) => Err(format!(
+            "{left} snapshots are still queued, and none was written for a minute: is the server running, and what does its log say about KV?"
+        )
+        .into()),
+    }
 }
 
 async fn replay(config: &DatabaseConfig, arguments: &ReplayArguments) -> Result<(), Failure> {

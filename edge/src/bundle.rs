@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
+use shared::hash::Sha256Hex;
 use shared::signature::{Download, download_parameters, verify_download};
 use shared::wire::range::{RequestedRange, names_tag, requested_range};
-use wasm_bindgen::JsValue;
-use worker::{Bucket, Range, ResponseBody, web_sys};
+use wasm_bindgen::prelude::*;
+use worker::{Bucket, Range, ResponseBody, js_sys, web_sys};
 
 use crate::Call;
 use crate::control;
@@ -14,6 +15,7 @@ use crate::env;
 use crate::log;
 use crate::proxy;
 use crate::reply::{self, Failure, Refusal, Reply};
+use crate::tally::{self, Event};
 
 /// Far longer than R2's slowest usual response. After it, the request goes to control.
 const BUCKET_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,7 +28,7 @@ pub(crate) async fn serve(call: &Call<'_>, reply: &Reply<'_>, blob: &str, query:
     if let Ok(bucket) = call.env.bucket(env::BUNDLES) {
         // The timeout covers only the start of the response; the stream may take as long as the client needs.
         match control::within(BUCKET_TIMEOUT, from_bucket(call, reply, &bucket, &download)).await {
-            Some(Ok(Some(response))) => return Ok(response.into()),
+            Some(Ok(Some(served))) => return Ok(served),
             Some(Ok(None)) => {}
             Some(Err(Failure::Refused(refusal))) => return Err(refusal.into()),
             Some(Err(Failure::Broken(error))) => log::event("bundle.bucket_failed", json!({"error": error.to_string()})),
@@ -36,13 +38,8 @@ pub(crate) async fn serve(call: &Call<'_>, reply: &Reply<'_>, blob: &str, query:
     Ok(proxy::outgoing(call)?.into())
 }
 
-/// The response from R2; `None` if the object does not exist.
-async fn from_bucket(
-    call: &Call<'_>,
-    reply: &Reply<'_>,
-    bucket: &Bucket,
-    download: &Download,
-) -> Result<Option<web_sys::Response>, Failure> {
+/// The response from R2, or what `entry.js` needs to verify it on the way; `None` if the object does not exist.
+async fn from_bucket(call: &Call<'_>, reply: &Reply<'_>, bucket: &Bucket, download: &Download) -> Result<Option<JsValue>, Failure> {
     let Download { blob, expires_in } = download;
     let key = blob.to_string();
     // Blobs are named by their content hash, so the name is a strong ETag, and the same as control's.
@@ -58,23 +55,23 @@ async fn from_bucket(
     let is_head = reply.is_head;
     if !is_head && !is_known && range.is_none() {
         let Some(object) = bucket.get(&key).execute().await? else { return Ok(None) };
-        return whole(&headers, &object).map(Some);
+        return whole(call, &headers, &object, &blob.sha256).map(Some);
     }
     // A range can only be evaluated with the size.
     let Some(object) = bucket.head(&key).await? else { return Ok(None) };
     let size = object.size();
     if is_known {
-        return Ok(Some(reply::stream(304, &headers, None)?));
+        return Ok(Some(reply::stream(304, &headers, None)?.into()));
     }
     let wanted = if is_head { RequestedRange::Whole } else { requested_range(range.as_deref(), size) };
     match wanted {
         RequestedRange::Whole if is_head => {
             headers.set("content-length", &size.to_string())?;
-            Ok(Some(reply::stream(200, &headers, None)?))
+            Ok(Some(reply::stream(200, &headers, None)?.into()))
         }
         RequestedRange::Whole => {
             let Some(object) = bucket.get(&key).execute().await? else { return Ok(None) };
-            whole(&headers, &object).map(Some)
+            whole(call, &headers, &object, &blob.sha256).map(Some)
         }
         RequestedRange::Unsatisfiable => Err(Refusal::unsatisfiable(size).into()),
         RequestedRange::Part(part) => {
@@ -83,14 +80,32 @@ async fn from_bucket(
             let Some(part) = part else { return Ok(None) };
             headers.set("content-length", &length.to_string())?;
             headers.set("content-range", &format!("bytes {first}-{last}/{size}"))?;
-            Ok(Some(reply::stream(206, &headers, body(&part)?.as_ref())?))
+            Ok(Some(reply::stream(206, &headers, body(&part)?.as_ref())?.into()))
         }
     }
 }
 
-fn whole(headers: &web_sys::Headers, object: &worker::Object) -> Result<web_sys::Response, Failure> {
-    headers.set("content-length", &object.size().to_string())?;
-    Ok(reply::stream(200, headers, body(object)?.as_ref())?)
+/// The whole object. Who can write to the bucket is not trusted: unless the settings say otherwise, `entry.js` verifies the bytes on the way.
+fn whole(call: &Call<'_>, headers: &web_sys::Headers, object: &worker::Object, sha256: &Sha256Hex) -> Result<JsValue, Failure> {
+    let size = object.size();
+    headers.set("content-length", &size.to_string())?;
+    let response = reply::stream(200, headers, body(object)?.as_ref())?;
+    if !call.settings.verifies_bundles {
+        return Ok(response.into());
+    }
+    if size == 0 {
+        note_altered_bundle(sha256.as_str());
+        return Err(Failure::Broken(worker::Error::RustError("the bundle is empty".to_owned())));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "R2 has no objects above 5 TiB")]
+    let size = JsValue::from_f64(size as f64);
+    Ok([response.into(), size, JsValue::from_str(sha256.as_str())].iter().collect::<js_sys::Array>().into())
+}
+
+/// Counts a bundle in R2 that is not what was stored. Its download was ended.
+#[wasm_bindgen]
+pub fn note_altered_bundle(sha256: &str) {
+    tally::note(Event::AlteredBundle, "bundle.altered", json!({"sha256": sha256}));
 }
 
 /// The object's own stream: the runtime pipes it to the client without passing bytes through Wasm.

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use shared::limit::Rate;
 use shared::signature::Secrets;
+use shared::snapshot::SnapshotKeys;
 use shared::time::UnixMillis;
 use wasm_bindgen::prelude::*;
 use worker::{Env, js_sys};
@@ -31,6 +32,12 @@ pub(crate) struct Settings {
     pub(crate) base_url: String,
     /// Signs calls and client addresses to control.
     pub(crate) edge_secrets: Secrets,
+    /// Verify snapshots.
+    pub(crate) snapshot_keys: SnapshotKeys,
+    /// Whether snapshots that the previous version of control wrote, without a signature, are read: only while it is being upgraded.
+    pub(crate) is_unsigned_allowed: bool,
+    /// Whether whole bundles from R2 are verified while they are downloaded.
+    pub(crate) verifies_bundles: bool,
     /// Signs and verifies download URLs.
     pub(crate) download_secrets: Secrets,
     /// The ages at which cached snapshots are refreshed.
@@ -48,12 +55,14 @@ pub(crate) struct Settings {
 }
 
 /// All variables that [`Settings::read`] reads.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 14] = [
     "CONTROL_URL",
     "CONTROL_INSECURE",
     "BASE_URL",
     "EDGE_SECRET",
     "DOWNLOAD_SECRET",
+    "SNAPSHOT_UNSIGNED",
+    "VERIFY_BUNDLES",
     "SNAPSHOT_FRESH_MS",
     "SNAPSHOT_STALE_MS",
     "REPORT_RETRY_BASE_SECONDS",
@@ -100,6 +109,22 @@ impl Settings {
         };
         let edge_secrets = secrets("EDGE_SECRET", &mut faults);
         let download_secrets = secrets("DOWNLOAD_SECRET", &mut faults);
+        let is_unsigned_allowed = match variable("SNAPSHOT_UNSIGNED").unwrap_or_default().trim() {
+            "allow" => true,
+            "" => false,
+            _ => {
+                faults.push("SNAPSHOT_UNSIGNED must be allow, or absent".to_owned());
+                false
+            }
+        };
+        let verifies_bundles = match variable("VERIFY_BUNDLES").unwrap_or_default().trim() {
+            "" | "on" => true,
+            "off" => false,
+            _ => {
+                faults.push("VERIFY_BUNDLES must be on or off".to_owned());
+                true
+            }
+        };
         let number = |name: &str, default: u32, faults: &mut Vec<String>| match variable(name) {
             None => default,
             Some(text) => text.trim().parse().unwrap_or_else(|_| {
@@ -133,6 +158,9 @@ impl Settings {
                 Ok(Self {
                     control_url,
                     base_url,
+                    snapshot_keys: SnapshotKeys::derive(&edge_secrets),
+                    is_unsigned_allowed,
+                    verifies_bundles,
                     edge_secrets,
                     download_secrets,
                     ages,
@@ -280,7 +308,7 @@ mod tests {
         assert_eq!(settings.address_report_rate, Rate { count: 6_000, window: 60_000 });
         assert_eq!(settings.client_address, "cf-connecting-ip");
         assert_eq!(settings.dead_letter_queue, "updraft-reports-dead");
-        assert!(settings.is_https());
+        assert!(settings.is_https() && !settings.is_unsigned_allowed && settings.verifies_bundles);
     }
 
     #[test]
@@ -293,6 +321,8 @@ mod tests {
                 "CLIENT_ADDRESS" => "x-real-ip",
                 "DEAD_LETTER_QUEUE" => "dead",
                 "CONTROL_INSECURE" => "no",
+                "SNAPSHOT_UNSIGNED" => "allow",
+                "VERIFY_BUNDLES" => "off",
                 _ => "30",
             };
             NAMES.iter().map(value).map(str::to_owned).collect()
@@ -357,6 +387,10 @@ mod tests {
             assert!(fault.contains(name), "{fault}");
         }
         assert!(!fault.contains("too short"), "{fault}");
+        assert!(read(&[("SNAPSHOT_UNSIGNED", "allow")]).ok().unwrap().is_unsigned_allowed);
+        assert!(!read(&[("VERIFY_BUNDLES", "off")]).ok().unwrap().verifies_bundles);
+        assert!(read(&[("VERIFY_BUNDLES", "no")]).err().unwrap().contains("VERIFY_BUNDLES"));
+        assert!(read(&[("SNAPSHOT_UNSIGNED", "yes")]).err().unwrap().contains("SNAPSHOT_UNSIGNED"));
         assert!(read(&[("SNAPSHOT_FRESH_MS", "200"), ("SNAPSHOT_STALE_MS", "100")]).is_err());
     }
 }

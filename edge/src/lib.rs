@@ -5,7 +5,7 @@
 
 mod address;
 mod body;
-mod bundle;
+pub mod bundle;
 mod check;
 mod control;
 pub mod delay;
@@ -21,6 +21,7 @@ mod reply;
 mod report;
 pub mod route;
 mod store;
+pub mod tally;
 
 use std::rc::Rc;
 

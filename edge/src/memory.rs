@@ -3,15 +3,19 @@
 //! Pure code: time is an argument, and there are no JavaScript values. `store` owns the one instance. The runtime may evict an isolate at any time,
 //! so this must never hold state. Start with [`Memory::get`].
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
 use shared::lru::Lru;
+use shared::snapshot::Revision;
+use shared::wire::edge::MAX_VERSIONS;
 
 /// The TTL of unknown keys.
 const UNKNOWN_MS: i64 = 30_000;
 /// The maximum number of unknown keys: random keys must not fill the memory.
 const MAX_UNKNOWN: usize = 4_096;
+/// The maximum number of keys whose version is to be confirmed.
+const MAX_UNCONFIRMED: usize = 4_096;
 /// After this time, a background refresh counts as canceled, and another request may start one.
 const LEASE_MS: i64 = 10_000;
 /// The rate limit for lookups at control, per second.
@@ -39,9 +43,24 @@ pub enum CacheResult<S> {
     Unknown,
 }
 
+/// What the cache keeps besides a snapshot.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Its revision.
+    pub revision: Revision,
+    /// Its bytes in memory.
+    pub weight: usize,
+    /// The first line of its signed value; `None` if it was not signed.
+    pub line: Option<Box<[u8]>>,
+    /// Whether control itself has given it. KV may have an earlier one.
+    pub is_from_control: bool,
+}
+
 struct Entry<S> {
     snapshot: Rc<S>,
-    version: i64,
+    revision: Revision,
+    /// The first line of the signed value that it was read from.
+    line: Option<Box<[u8]>>,
     /// When KV or control last confirmed it, in ms.
     checked: i64,
     /// The end of the refresh lease, in ms.
@@ -82,12 +101,23 @@ pub struct Memory<S> {
     unknown: HashMap<String, i64>,
     unknown_order: VecDeque<(i64, String)>,
     look_ups: VecDeque<i64>,
+    /// Keys whose snapshot came from KV when the cache knew no version of them, so that it may be an earlier one.
+    unconfirmed: BTreeSet<String>,
+    /// The end of the lease on reading versions from control, in ms.
+    asking_until: i64,
 }
 
 impl<S> Memory<S> {
     /// Creates an empty cache of at most `max_bytes`.
     pub fn new(max_bytes: usize) -> Self {
-        Self { entries: Lru::new(max_bytes), unknown: HashMap::new(), unknown_order: VecDeque::new(), look_ups: VecDeque::new() }
+        Self {
+            entries: Lru::new(max_bytes),
+            unknown: HashMap::new(),
+            unknown_order: VecDeque::new(),
+            look_ups: VecDeque::new(),
+            unconfirmed: BTreeSet::new(),
+            asking_until: 0,
+        }
     }
 
     /// Looks up `key` in the cache.
@@ -114,28 +144,74 @@ impl<S> Memory<S> {
         }
     }
 
-    /// The cached snapshot, if it is at least as new as the version that a lookup found. It then counts as just checked, and the found one need not be
-    /// parsed: of many concurrent lookups, only the first has to parse.
-    pub fn confirm(&mut self, key: &str, version: i64, now: i64) -> Option<Rc<S>> {
-        let entry = self.entries.peek(key).filter(|entry| entry.version >= version)?;
+    /// The cached snapshot, if the value that a lookup found has the same first line. The found one need be neither verified nor parsed: of many
+    /// concurrent lookups, only the first has to.
+    pub fn same(&mut self, key: &str, line: &[u8]) -> Option<Rc<S>> {
+        let entry = self.entries.peek(key).filter(|entry| entry.line.as_deref() == Some(line))?;
+        Some(Rc::clone(&entry.snapshot))
+    }
+
+    /// The cached snapshot, if it is at least as new as the one that a lookup found. It then counts as just checked.
+    pub fn confirm(&mut self, key: &str, found: Revision, now: i64) -> Option<Rc<S>> {
+        let entry = self.entries.peek(key).filter(|entry| entry.revision >= found)?;
         entry.checked = entry.checked.max(now);
         entry.leased_until = 0;
         entry.kept_until = 0;
         Some(Rc::clone(&entry.snapshot))
     }
 
-    /// Caches the result of a lookup, and returns the snapshot to answer with: the cached one if it is newer.
+    /// Caches the result of a lookup, and returns the snapshot to answer with: the cached one if it is newer. `line` is the first line of its signed
+    /// value.
     ///
     /// A lower version never replaces a higher one: KV is eventually consistent, and a device must not flip between versions. The kept one is at least
     /// as new as the found one, so it counts as checked.
-    pub fn insert(&mut self, key: &str, found: Rc<S>, version: i64, weight: usize, now: i64) -> Rc<S> {
-        if let Some(known) = self.confirm(key, version, now) {
+    pub fn insert(&mut self, key: &str, found: Rc<S>, place: Place, now: i64) -> Rc<S> {
+        let Place { revision, weight, line, is_from_control } = place;
+        if is_from_control {
+            self.unconfirmed.remove(key);
+        }
+        if let Some(known) = self.confirm(key, revision, now) {
             return known;
         }
         self.unknown.remove(key);
-        let entry = Entry { snapshot: Rc::clone(&found), version, checked: now, leased_until: 0, kept_until: 0 };
+        if !is_from_control && self.entries.peek(key).is_none() && self.unconfirmed.len() < MAX_UNCONFIRMED {
+            self.unconfirmed.insert(key.to_owned());
+        }
+        let weight = weight + line.as_ref().map_or(0, |line| line.len());
+        let entry = Entry { snapshot: Rc::clone(&found), revision, line, checked: now, leased_until: 0, kept_until: 0 };
         self.entries.insert(key.to_owned(), entry, weight);
         found
+    }
+
+    /// Whether control should be asked for versions.
+    pub fn has_unconfirmed(&self, now: i64) -> bool {
+        !self.unconfirmed.is_empty() && !(1..=LEASE_MS).contains(&(self.asking_until - now))
+    }
+
+    /// The keys whose versions are to be read from control, none if a call is under way. The caller has the lease until [`Memory::confirm_versions`].
+    pub fn take_unconfirmed(&mut self, now: i64) -> Vec<String> {
+        if !self.has_unconfirmed(now) {
+            return Vec::new();
+        }
+        self.asking_until = now + LEASE_MS;
+        self.unconfirmed.iter().take(MAX_VERSIONS).cloned().collect()
+    }
+
+    /// Records control's answer for these keys, and returns those whose version there is higher. They stay unconfirmed until it has been fetched.
+    /// Without an answer, none is confirmed.
+    pub fn confirm_versions(&mut self, keys: Vec<String>, controls: Option<impl Fn(&str) -> Option<i64>>) -> Vec<String> {
+        self.asking_until = 0;
+        let Some(controls) = controls else { return Vec::new() };
+        let mut behind = Vec::new();
+        for key in keys {
+            let held = self.entries.peek(key.as_str()).map(|entry| entry.revision.version);
+            if held.is_some_and(|held| controls(&key).is_some_and(|version| version > held)) {
+                behind.push(key);
+            } else {
+                self.unconfirmed.remove(&key);
+            }
+        }
+        behind
     }
 
     /// Records that neither KV nor control was reachable, and returns the cached snapshot regardless of age. It is used without another lookup for
@@ -180,12 +256,23 @@ impl<S> Memory<S> {
 
 #[cfg(test)]
 mod tests {
+    use shared::time::UnixMillis;
+
     use super::*;
 
     const AGES: Ages = Ages { fresh: 5_000, stale: 30_000 };
 
     fn memory() -> Memory<&'static str> {
         Memory::new(32 << 20)
+    }
+
+    fn place(version: i64) -> Place {
+        signed(version, 1)
+    }
+
+    fn signed(version: i64, signed: i64) -> Place {
+        let line = format!("{version} {signed}").into_bytes().into();
+        Place { revision: Revision { version, signed: Some(UnixMillis(signed)) }, weight: 10, line: Some(line), is_from_control: false }
     }
 
     fn used(result: &CacheResult<&'static str>) -> &'static str {
@@ -200,7 +287,7 @@ mod tests {
         let mut memory = memory();
         assert!(matches!(memory.get("k", 0, AGES), CacheResult::Miss));
         assert_eq!(memory.get_fresh("k", 0, AGES), None);
-        memory.insert("k", Rc::new("a"), 1, 10, 0);
+        memory.insert("k", Rc::new("a"), place(1), 0);
         assert_eq!(used(&memory.get("k", 4_999, AGES)), "a");
         assert_eq!(memory.get_fresh("k", 4_999, AGES).as_deref(), Some(&"a"));
         assert_eq!(memory.get_fresh("k", 5_000, AGES), None, "and it takes no lease");
@@ -215,29 +302,81 @@ mod tests {
     #[test]
     fn a_lower_version_never_replaces_a_higher_one_but_counts_as_a_check() {
         let mut memory = memory();
-        memory.insert("k", Rc::new("new"), 7, 10, 0);
-        assert_eq!(*memory.insert("k", Rc::new("old"), 6, 10, 40_000), "new");
+        memory.insert("k", Rc::new("new"), place(7), 0);
+        assert_eq!(*memory.insert("k", Rc::new("old"), place(6), 40_000), "new");
         assert_eq!(used(&memory.get("k", 40_001, AGES)), "new");
-        assert_eq!(*memory.insert("k", Rc::new("newer"), 8, 10, 40_002), "newer");
+        assert_eq!(*memory.insert("k", Rc::new("newer"), place(8), 40_002), "newer");
         assert_eq!(used(&memory.get("k", 40_003, AGES)), "newer");
     }
 
     #[test]
     fn a_cached_snapshot_is_confirmed_without_parsing() {
         let mut memory = memory();
-        assert_eq!(memory.confirm("k", 1, 0), None);
-        memory.insert("k", Rc::new("a"), 7, 10, 0);
+        assert_eq!(memory.confirm("k", place(1).revision, 0), None);
+        memory.insert("k", Rc::new("a"), place(7), 0);
         assert!(matches!(memory.get("k", 5_000, AGES), CacheResult::HitAndRefresh(_)));
-        assert_eq!(memory.confirm("k", 8, 5_001), None, "a newer one exists");
-        assert_eq!(memory.confirm("k", 7, 5_002).as_deref(), Some(&"a"));
+        assert_eq!(memory.confirm("k", place(8).revision, 5_001), None, "a newer one exists");
+        assert_eq!(memory.confirm("k", place(7).revision, 5_002).as_deref(), Some(&"a"));
         assert_eq!(memory.get_fresh("k", 10_001, AGES).as_deref(), Some(&"a"), "it counts as a check");
+    }
+
+    #[test]
+    fn of_one_version_the_one_signed_later_wins() {
+        let mut memory = memory();
+        memory.insert("k", Rc::new("first"), signed(7, 100), 0);
+        assert_eq!(memory.same("k", b"7 100").as_deref(), Some(&"first"));
+        assert_eq!(memory.same("k", b"7 200"), None);
+        assert_eq!(memory.same("other", b"7 100"), None);
+        assert_eq!(*memory.insert("k", Rc::new("again"), signed(7, 200), 1), "again");
+        assert_eq!(memory.same("k", b"7 100"), None);
+        assert_eq!(*memory.insert("k", Rc::new("replayed"), signed(7, 100), 2), "again");
+        let unsigned = Place { revision: Revision { version: 7, signed: None }, line: None, ..signed(7, 0) };
+        assert_eq!(*memory.insert("k", Rc::new("unsigned"), unsigned, 3), "again");
+    }
+
+    #[test]
+    fn the_first_version_of_a_key_is_confirmed_unless_control_has_given_it() {
+        let mut memory = memory();
+        assert!(!memory.has_unconfirmed(0));
+        memory.insert("a", Rc::new("a"), Place { is_from_control: true, ..place(1) }, 0);
+        assert!(!memory.has_unconfirmed(0));
+        memory.insert("b", Rc::new("b"), place(1), 0);
+        memory.insert("c", Rc::new("c"), place(1), 0);
+        memory.insert("d", Rc::new("d"), place(1), 0);
+        let asked = memory.take_unconfirmed(100);
+        assert_eq!(asked, ["b", "c", "d"]);
+        assert!(memory.take_unconfirmed(101).is_empty(), "one call is under way");
+        let behind = memory.confirm_versions(
+            asked,
+            Some(|key: &str| [("b", 1), ("c", 2)].into_iter().find_map(|(known, version)| (known == key).then_some(version))),
+        );
+        assert_eq!(behind, ["c"], "control does not know d, and has no other version of b");
+        assert_eq!(memory.take_unconfirmed(102), ["c"], "until it has been fetched");
+        memory.confirm_versions(vec!["c".to_owned()], None::<fn(&str) -> Option<i64>>);
+        assert_eq!(memory.take_unconfirmed(103), ["c"], "without an answer nothing is confirmed");
+        memory.insert("c", Rc::new("c2"), Place { is_from_control: true, ..place(2) }, 104);
+        assert!(!memory.has_unconfirmed(100_000));
+        memory.insert("b", Rc::new("b2"), place(2), 105);
+        assert!(!memory.has_unconfirmed(100_000), "a key whose version is known needs no confirmation");
+    }
+
+    #[test]
+    fn at_most_twenty_keys_are_asked_for_at_once_and_a_lost_call_is_repeated() {
+        let mut memory = memory();
+        for number in 0..5_000 {
+            memory.insert(&format!("key-{number:04}"), Rc::new("s"), place(1), 0);
+        }
+        assert_eq!(memory.unconfirmed.len(), MAX_UNCONFIRMED);
+        assert_eq!(memory.take_unconfirmed(0).len(), 20);
+        assert!(memory.take_unconfirmed(9_999).is_empty());
+        assert_eq!(memory.take_unconfirmed(10_001).len(), 20);
     }
 
     #[test]
     fn after_a_failed_lookup_the_old_snapshot_is_used_regardless_of_age() {
         let mut memory = memory();
         assert!(memory.keep_stale("k", 0, 5_000).is_none());
-        memory.insert("k", Rc::new("a"), 1, 10, 0);
+        memory.insert("k", Rc::new("a"), place(1), 0);
         let late = 86_400_000;
         assert!(matches!(memory.get("k", late, AGES), CacheResult::Miss));
         assert_eq!(memory.keep_stale("k", late, 5_000).as_deref(), Some(&"a"));
@@ -251,7 +390,7 @@ mod tests {
         memory.note_unknown("k", 0);
         assert!(matches!(memory.get("k", 29_999, AGES), CacheResult::Unknown));
         assert!(matches!(memory.get("k", 30_000, AGES), CacheResult::Miss));
-        memory.insert("k", Rc::new("a"), 1, 10, 1);
+        memory.insert("k", Rc::new("a"), place(1), 1);
         assert_eq!(used(&memory.get("k", 2, AGES)), "a");
         for number in 0..20_000 {
             memory.note_unknown(&format!("key-{number}"), 100);

@@ -41,9 +41,13 @@ pub fn snapshot_key(key: &DeploymentKey) -> String {
     SnapshotKey(key).name()
 }
 
-/// The metadata of a snapshot, `{"version":…}`: lets the reconciler compare versions without reading values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The metadata of a snapshot, `{"version":…,"signer":…}`: lets the reconciler compare versions without reading values. A hint only: anyone who
+/// can write to KV can write this too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotMetadata {
     /// The snapshot's version.
     pub version: i64,
+    /// The name of the key that signed it ([`crate::snapshot::SnapshotKeys::signer`]); `None` if the previous version wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
 }

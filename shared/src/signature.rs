@@ -37,6 +37,11 @@ impl Secrets {
         self.0.first().map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// All active secrets, the one that signs first.
+    pub fn all(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(Vec::as_slice)
+    }
+
     /// Whether one of the secrets produced `signature` for `message`; compares in constant time.
     fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         self.0.iter().any(|secret| mac(secret, message).verify_slice(signature).is_ok())
@@ -233,7 +238,7 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 }
 
 /// HMAC-SHA256 with `key`, updated with `message`.
-fn mac(key: &[u8], message: &[u8]) -> Hmac<Sha256> {
+pub(crate) fn mac(key: &[u8], message: &[u8]) -> Hmac<Sha256> {
     // As HMAC defines: a key longer than the hash's block is hashed, a shorter one is padded with zeros.
     let mut block = [0_u8; 64];
     let digest = sha256(key);

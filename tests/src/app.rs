@@ -115,6 +115,16 @@ impl TestApp {
         self.bucket.as_mut().expect("the app has a bucket")
     }
 
+    /// Replaces the bytes of a stored object behind everybody's back.
+    pub fn alter_object(&self, key: &shared::hash::BlobKey, bytes: &[u8]) {
+        if let Some(bucket) = &self.bucket {
+            return bucket.replace(&key.to_string(), bytes);
+        }
+        let first_two = &key.sha256.as_str()[..2];
+        let folder = self.folder.path().join("blobs").join(key.app.as_str()).join(first_two);
+        std::fs::write(folder.join(key.sha256.as_str()), bytes).unwrap();
+    }
+
     /// Loses every object that is stored, as a broken disk does.
     pub fn lose_objects(&self) {
         match &self.bucket {

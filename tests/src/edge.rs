@@ -18,6 +18,7 @@ use crate::app::{DOWNLOAD_SECRET, EDGE_SECRET, Options, TestApp};
 use crate::client::{Answer, Client};
 use crate::output::Output;
 use crate::process::Process;
+use crate::signed;
 use crate::wait::eventually;
 
 /// The KV namespace for development in `wrangler.toml`.
@@ -80,6 +81,7 @@ pub struct Edge {
     /// The output of the Worker and wrangler.
     pub output: Output,
     kv_api: String,
+    secret: String,
     leash: Leashed,
     _folder: TempDir,
 }
@@ -178,7 +180,8 @@ impl Edge {
         let output = Output::default();
         let lines = output.clone();
         let leash = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
-        Self { base: server.base_url(), output, kv_api: server.kv_api(), leash, _folder: folder }
+        let secret = server.edge_secret.clone();
+        Self { base: server.base_url(), output, kv_api: server.kv_api(), secret, leash, _folder: folder }
     }
 
     /// Waits for any response from the Worker, or for a 200 if the control plane is required.
@@ -204,11 +207,21 @@ impl Edge {
         found
     }
 
-    /// The KV value for this deployment key.
+    /// The JSON of the KV value for this deployment key, which must be signed.
     pub async fn kv_value(&self, key: &str) -> Option<Value> {
+        self.kv_text(key).await.map(|text| signed::json(key, text.as_bytes()))
+    }
+
+    /// The KV value for this deployment key.
+    pub async fn kv_text(&self, key: &str) -> Option<String> {
         let client = Client::new(&self.kv_api, None);
         let answer = client.get(&format!("/storage/kv/namespaces/{NAMESPACE}/values/deployment%2F{key}")).await;
-        (answer.status == 200).then(|| answer.json())
+        (answer.status == 200).then(|| answer.text())
+    }
+
+    /// Overwrites the KV value for this deployment key with this snapshot, signed with the Worker's secret.
+    pub async fn put_snapshot(&self, key: &str, json: &str) {
+        self.put_kv(key, &signed::sign(&self.secret, key, json)).await;
     }
 
     /// Overwrites the KV value for this deployment key with any text.

@@ -15,6 +15,8 @@ use control::testing::Clock;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use crate::signed;
+
 /// The only valid token.
 pub const TOKEN: &str = "token-of-the-stand-in";
 /// The only namespace.
@@ -87,6 +89,7 @@ impl KvStandIn {
         let router = Router::new()
             .route("/storage/kv/namespaces/{namespace}/bulk", put(write))
             .route("/storage/kv/namespaces/{namespace}/keys", get(list))
+            .route("/storage/kv/namespaces/{namespace}/values/{name}", get(read))
             .with_state(stand_in.clone());
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         stand_in
@@ -102,11 +105,16 @@ impl KvStandIn {
         self.state.lock().unwrap().seen.clone()
     }
 
-    /// The visible value of a key.
+    /// The JSON of a key's visible value, which must be signed.
     pub fn value(&self, key: &str) -> Option<Value> {
+        let text = self.text(key)?;
+        Some(signed::json(key.strip_prefix("deployment/")?, text.as_bytes()))
+    }
+
+    /// The visible value of a key.
+    pub fn text(&self, key: &str) -> Option<String> {
         let state = self.state.lock().unwrap();
-        let (_, text, _) = state.written.get(key)?.visible(self.now())?;
-        Some(serde_json::from_str(text).unwrap())
+        Some(state.written.get(key)?.visible(self.now())?.1.clone())
     }
 
     /// The visible version in a key's metadata.
@@ -235,4 +243,11 @@ async fn list(
     let cursor =
         if keys.next().is_some() { page.last().and_then(|key| key["name"].as_str()).unwrap_or_default().to_owned() } else { String::new() };
     success(&json!(page), &json!({ "count": page.len(), "cursor": cursor }))
+}
+
+async fn read(State(kv): State<KvStandIn>, Path((namespace, name)): Path<(String, String)>, headers: HeaderMap) -> Response {
+    if let Err(refused) = kv.authorize(&headers, &namespace) {
+        return *refused;
+    }
+    kv.text(&name).map_or_else(|| refusal(StatusCode::NOT_FOUND, 10_009, "key not found"), IntoResponse::into_response)
 }

@@ -48,6 +48,7 @@ pub mod reports;
 pub mod screens;
 pub mod second_factors;
 pub mod self_hosted;
+pub mod signed;
 pub mod smtp;
 pub mod soak;
 pub mod stand_in;

@@ -17,6 +17,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub use error::ConfigError;
+use shared::snapshot::SnapshotKeys;
 
 use self::limits::LimitSettings;
 use self::service::{Database, Log, LogFormat, Registration};
@@ -118,6 +119,7 @@ impl Config {
                 dashboard_url: service.dashboard_url.unwrap_or_else(|| format!("{}/dashboard", service.base_url)),
                 upload_url: service.upload_url.unwrap_or_else(|| service.base_url.clone()),
                 base_url: service.base_url,
+                snapshot_keys: SnapshotKeys::derive(&secrets.edge),
                 download_secret: secrets.download,
                 encryption_keys: secrets.encryption,
                 is_registration_open: service.registration == Registration::Open,
@@ -127,6 +129,7 @@ impl Config {
             http: HttpSettings {
                 trusted_proxies: service.trusted_proxies.unwrap_or_default(),
                 edge_secret: secrets.edge,
+                verifies_bundles: bundles.verifies(),
                 connections: connections.into(),
                 turnstile,
             },

@@ -9,6 +9,7 @@ use reqwest::Url;
 use shared::time::parse_duration;
 
 use super::error::ConfigError;
+use super::service::Switch;
 use super::values::{address, secret_address};
 use crate::infra::challenge::TurnstileConfig;
 use crate::infra::kv::KvConfig;
@@ -30,6 +31,9 @@ pub(super) struct Bundles {
     /// Credentials are those of the environment, otherwise of the AWS profile, or of the machine's or the container's role
     #[arg(long, env = "UPDRAFT_STORAGE", value_name = "file|s3://BUCKET?endpoint=URL&region=NAME", default_value = "file", value_parser = place)]
     storage: Place,
+    /// Verify each bundle while it is downloaded: the download ends early if the bytes are not those that were stored
+    #[arg(long, env = "UPDRAFT_VERIFY_BUNDLES", default_value = "on", value_enum)]
+    verify_bundles: Switch,
     /// ID of the access key for the bucket
     #[arg(long, env = "AWS_ACCESS_KEY_ID", hide = true)]
     aws_access_key_id: Option<String>,
@@ -57,6 +61,11 @@ fn place(text: &str) -> Result<Place, String> {
 }
 
 impl Bundles {
+    /// Whether bundles are verified while they are downloaded.
+    pub(super) fn verifies(&self) -> bool {
+        self.verify_bundles == Switch::On
+    }
+
     /// The backend. Credentials without a bucket are those of other programs.
     pub(super) fn config(self) -> Result<StorageConfig, ConfigError> {
         let Place::Bucket(address) = self.storage else { return Ok(StorageConfig::Folder) };

@@ -75,8 +75,10 @@ pub(super) struct Connections {
 
 /// An on/off switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Switch {
+pub(super) enum Switch {
+    /// On.
     On,
+    /// Off.
     Off,
 }
 

@@ -3,6 +3,7 @@
 use shared::archive::ArchiveLimits;
 use shared::limit::Rate;
 use shared::signature::Secrets;
+use shared::snapshot::SnapshotKeys;
 
 use crate::domain::accounts::settings::AccountLimits;
 use crate::domain::cli_login::settings::CliLimits;
@@ -20,6 +21,8 @@ pub struct Settings {
     pub dashboard_url: String,
     /// The URL for direct uploads, which bypass the edge's body limit; shown to accounts.
     pub upload_url: String,
+    /// Sign snapshots, for the edge.
+    pub snapshot_keys: SnapshotKeys,
     /// Signs bundle URLs.
     pub download_secret: Secrets,
     /// Encrypt TOTP seeds and queued emails at rest.

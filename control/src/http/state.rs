@@ -25,6 +25,8 @@ pub struct HttpSettings {
     pub trusted_proxies: Vec<IpNet>,
     /// Signs requests between the edge and the control plane.
     pub edge_secret: Secrets,
+    /// Whether whole bundles are verified while they are downloaded.
+    pub verifies_bundles: bool,
     /// Limits and timeouts of connections.
     pub connections: Bounds,
     /// The human-verification challenge on pages; `None` if human verification is off.

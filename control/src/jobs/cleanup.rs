@@ -1,5 +1,5 @@
 //! The job that deletes expired rows: unverified registrations, password resets, sessions, unfinished two-factor steps, CLI authorization requests,
-//! rate limit windows, idempotency keys, recent metrics, device cookies, networks of sign-ins, awaited collaborators, packages of unfinished imports, parts of unfinished uploads, and the remains of deleted apps and deployments. Only the size of the
+//! rate limit windows, idempotency keys, recent metrics, device cookies, networks of sign-ins, awaited collaborators, what the edge did not trust, packages of unfinished imports, parts of unfinished uploads, and the remains of deleted apps and deployments. Only the size of the
 //! database depends on it: readers of these rows check their times, or the rows that they reference. The job also measures deployments created before
 //! sizes were stored, and moves work that the previous release has left in its own tables.
 //!
@@ -21,14 +21,14 @@ use crate::domain::releases::{parts, size};
 use crate::domain::second_factors::passkeys::challenge;
 use crate::domain::second_factors::{pending_logins, totp};
 use crate::domain::warnings::networks;
-use crate::domain::{cli_login, idempotency, limits, password_reset, registration};
+use crate::domain::{cli_login, edge_counters, idempotency, limits, password_reset, registration};
 use crate::infra::db::expiry::Expiry;
 
 /// The time between two rounds.
 const EVERY: Duration = Duration::from_mins(1);
 
 /// The kinds of rows that expire.
-const EXPIRIES: [&Expiry; 12] = [
+const EXPIRIES: [&Expiry; 13] = [
     &registration::repo::EXPIRY,
     &password_reset::repo::EXPIRY,
     &access_keys::repo::EXPIRY,
@@ -41,6 +41,7 @@ const EXPIRIES: [&Expiry; 12] = [
     &device_cookies::repo::EXPIRY,
     &networks::EXPIRY,
     &awaited::EXPIRY,
+    &edge_counters::EXPIRY,
 ];
 
 /// The job.

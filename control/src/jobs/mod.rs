@@ -6,6 +6,7 @@ pub mod cleanup;
 pub mod history;
 pub mod import;
 pub mod mail;
+pub mod publish_all;
 pub mod queue;
 pub mod reconcile;
 pub mod replay;

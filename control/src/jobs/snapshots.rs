@@ -21,8 +21,8 @@
 //! compares times of several processes. [`crate::domain::outbox::adoption`] explains why all this also holds while a process of the previous release
 //! pushes from its own table.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use shared::keys::DeploymentKey;
@@ -74,10 +74,12 @@ impl Job for Publish {
 pub struct Pusher {
     pub(crate) app: Arc<Context>,
     pub(crate) kv: KvClient,
-    snapshots: Snapshots,
+    pub(crate) snapshots: Snapshots,
     queue: Queue,
     /// KV asked for no requests until then, in Unix milliseconds.
     silent_until: AtomicI64,
+    /// The key whose value was verified last ([`super::reconcile`]).
+    pub(crate) verified: Mutex<Option<DeploymentKey>>,
 }
 
 /// A claimed key, and the outcome of its write.
@@ -102,7 +104,14 @@ impl Pusher {
     /// Creates a publisher with a unique identity.
     pub fn new(app: Arc<Context>, snapshots: Snapshots, kv: &KvConfig) -> Result<Self> {
         let queue = Queue::new(&app, Kind::Snapshot)?;
-        Ok(Self { app, kv: KvClient::new(kv).map_err(Error::Internal)?, snapshots, queue, silent_until: AtomicI64::new(0) })
+        Ok(Self {
+            app,
+            kv: KvClient::new(kv).map_err(Error::Internal)?,
+            snapshots,
+            queue,
+            silent_until: AtomicI64::new(0),
+            verified: Mutex::default(),
+        })
     }
 
     /// Claims due rows, pushes one batch, and settles the rows. Returns how many rows it claimed; 0 also while KV asked for no requests.
@@ -134,14 +143,16 @@ impl Pusher {
         for lease in leases {
             let key = DeploymentKey::try_from(lease.key.clone()).map_err(Error::internal)?;
             let outcome = match self.snapshots.text(&key).await {
-                Ok(Some((version, text))) => match bulk.push(&key, version, std::str::from_utf8(&text).map_err(Error::internal)?) {
-                    Pushed::In => Outcome::Written(version),
-                    Pushed::Full => Outcome::Untouched,
-                    Pushed::TooLarge => {
-                        tracing::warn!(bytes = text.len(), "snapshot is too large for KV");
-                        Outcome::Refused
+                Ok(Some((version, text))) => {
+                    match bulk.push(&key, &self.snapshots.metadata(version), std::str::from_utf8(&text).map_err(Error::internal)?) {
+                        Pushed::In => Outcome::Written(version),
+                        Pushed::Full => Outcome::Untouched,
+                        Pushed::TooLarge => {
+                            tracing::warn!(bytes = text.len(), "snapshot is too large for KV");
+                            Outcome::Refused
+                        }
                     }
-                },
+                }
                 Ok(None) => Outcome::Untouched,
                 Err(error @ Error::Unavailable(_)) => return Err(error),
                 Err(error) => {

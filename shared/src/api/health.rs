@@ -32,7 +32,8 @@ pub struct Checks {
     pub database: CheckResult,
     /// The bundle storage: `ok` or `failed`.
     pub storage: CheckResult,
-    /// The edge: `ok`, `degraded`, or `off` if none is configured.
+    /// The edge: `ok`, `degraded`, or `off` if none is configured. It is degraded while snapshots wait for more than a minute to be written to it, and
+    /// for ten minutes after it was given snapshots or bundles that this service has not written.
     pub edge: CheckResult,
 }
 
@@ -43,7 +44,7 @@ pub struct Checks {
 pub enum CheckResult {
     /// It works.
     Ok,
-    /// It works, but lags behind.
+    /// It works, but lags behind, or was given what this service has not written.
     Degraded,
     /// Not configured.
     Off,

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The format number to write.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// The oldest format to read: the previous one, once there is one. An edge that is updated before control still gets it.
 const OLDEST_FORMAT: u32 = if FORMAT > 1 { FORMAT - 1 } else { 1 };
 
@@ -33,6 +33,9 @@ struct Document<'t> {
     /// The time of creation.
     #[serde(rename = "t")]
     created: UnixMillis,
+    /// When it was signed. Absent in format 1, which is not signed.
+    #[serde(rename = "signedTime", default, skip_serializing_if = "Option::is_none")]
+    signed: Option<UnixMillis>,
     /// Whether the deployment was deleted.
     #[serde(rename = "x", default, skip_serializing_if = "is_false")]
     is_tombstone: bool,
@@ -182,6 +185,7 @@ fn empty(header: &SnapshotHeader) -> Document<'_> {
         app: Cow::Borrowed(header.app.as_str()),
         version: header.version,
         created: header.created,
+        signed: Some(header.created),
         is_tombstone: false,
         ranges: Vec::new(),
         releases: Vec::new(),
@@ -199,17 +203,6 @@ struct Format {
     number: u32,
 }
 
-/// The version alone.
-#[derive(Deserialize)]
-struct Version {
-    #[serde(rename = "v")]
-    number: i64,
-}
-
-pub(super) fn version(bytes: &[u8]) -> Option<i64> {
-    serde_json::from_slice::<Version>(bytes).ok().map(|version| version.number)
-}
-
 pub(super) fn read(bytes: &[u8]) -> Result<Snapshot, Invalid> {
     let document: Document<'_> = match serde_json::from_slice(bytes) {
         Ok(document) => document,
@@ -220,6 +213,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Snapshot, Invalid> {
         }
     };
     check_format(document.format)?;
+    if document.signed.is_some() != (document.format > 1) {
+        return Err(Invalid::from("signedTime is missing, or there although the format does not have it"));
+    }
     let header = SnapshotHeader {
         deployment: DeploymentId::try_from(&*document.deployment)?,
         app: AppId::try_from(&*document.app)?,
@@ -236,7 +232,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Snapshot, Invalid> {
         return Err(Invalid::from("a release that can be chosen has the short form"));
     }
     let weight = weight(&ranges, &releases);
-    Ok(Snapshot { header, is_tombstone: document.is_tombstone, ranges, releases, weight })
+    Ok(Snapshot { header, signed: document.signed, is_tombstone: document.is_tombstone, ranges, releases, weight })
 }
 
 fn unreadable(error: &serde_json::Error) -> Invalid {

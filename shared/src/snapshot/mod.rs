@@ -1,8 +1,10 @@
 //! The snapshot of a deployment: the publisher writes it to KV, the edge answers update checks from it.
 //!
-//! [`Snapshot::publish`] writes the JSON; [`Snapshot::parse`] reads it and compiles each range once. Releases that can no longer be offered have a
+//! [`Snapshot::publish`] writes the JSON, and [`SnapshotKeys::sign`] signs it; [`SnapshotKeys::verify`] verifies it before [`Snapshot::parse`] reads
+//! it and compiles each range once. Releases that can no longer be offered have a
 //! short form. Which release a device gets is decided in [`crate::select`].
 
+mod envelope;
 mod format;
 mod size;
 
@@ -14,7 +16,11 @@ use crate::time::UnixMillis;
 use crate::version::Range;
 use std::hash::Hash;
 
+pub use envelope::{Distrust, SnapshotKeys, signature_line};
 pub use size::{ReleaseOutline, Size, json_length, offered};
+
+/// A snapshot that was signed longer ago is asked for at control first, in milliseconds: 36 hours. Each is signed again within 12.
+const MAX_AGE: u64 = 36 * 3_600_000;
 
 /// A stored release with all its data: the publisher's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,14 +67,24 @@ pub struct SnapshotHeader {
     pub app: AppId,
     /// Increases with every snapshot of a deployment key; a lower version never replaces a higher one.
     pub version: i64,
-    /// When it was created.
+    /// When it was created, and signed.
     pub created: UnixMillis,
+}
+
+/// What orders the snapshots of one deployment key: the version, then the time of signing. A lower one never replaces a higher one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Revision {
+    /// The version.
+    pub version: i64,
+    /// When it was signed; `None` in the previous format.
+    pub signed: Option<UnixMillis>,
 }
 
 /// A parsed snapshot, ready for [`crate::select`].
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     header: SnapshotHeader,
+    signed: Option<UnixMillis>,
     is_tombstone: bool,
     ranges: Vec<Range>,
     releases: Vec<Release>,
@@ -133,11 +149,6 @@ impl Snapshot {
         format::read(bytes)
     }
 
-    /// Reads only the version from a snapshot's bytes, which costs far less than parsing all of it; `None` if there is no version.
-    pub fn version_in(bytes: &[u8]) -> Option<i64> {
-        format::version(bytes)
-    }
-
     /// The version, which increases with every snapshot of a deployment key.
     pub fn version(&self) -> i64 {
         self.header.version
@@ -156,6 +167,23 @@ impl Snapshot {
     /// When it was created.
     pub fn created(&self) -> UnixMillis {
         self.header.created
+    }
+
+    /// When it was signed: a snapshot that has not changed is signed again in time. `None` in the previous format.
+    pub fn signed(&self) -> Option<UnixMillis> {
+        self.signed
+    }
+
+    /// Its place among the snapshots of its deployment key.
+    pub fn revision(&self) -> Revision {
+        Revision { version: self.header.version, signed: self.signed }
+    }
+
+    /// Whether it was signed so long ago, or so far ahead, that somebody may be keeping newer ones back. Tombstones and snapshots without a time do
+    /// not get old.
+    pub fn is_old(&self, now: UnixMillis) -> bool {
+        let age = |signed: UnixMillis| now.as_millis().abs_diff(signed.as_millis());
+        !self.is_tombstone && self.signed.is_some_and(|signed| age(signed) > MAX_AGE)
     }
 
     /// Whether the deployment was deleted.

@@ -3,6 +3,7 @@
 mod checks;
 #[cfg(feature = "sqlx")]
 mod columns;
+mod envelopes;
 mod explanations;
 mod limit;
 mod lru;

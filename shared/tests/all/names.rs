@@ -266,7 +266,9 @@ fn the_kv_key_of_a_snapshot_contains_the_deployment_key() {
     let key = DeploymentKey::try_from("abcdefghij").unwrap();
     assert_eq!(snapshot_key(&key), "deployment/abcdefghij");
     assert_eq!(SnapshotKey(&key).suffix(), "abcdefghij");
-    assert_eq!(serde_json::to_string(&SnapshotMetadata { version: 7 }).unwrap(), r#"{"version":7}"#);
+    let written = SnapshotMetadata { version: 7, signer: Some("0a1b2c3d".to_owned()) };
+    assert_eq!(serde_json::to_string(&written).unwrap(), r#"{"version":7,"signer":"0a1b2c3d"}"#);
+    assert_eq!(serde_json::from_str::<SnapshotMetadata>(r#"{"version":7}"#).unwrap(), SnapshotMetadata { version: 7, signer: None });
 }
 
 /// Asserts that text which parses formats to the same text and survives serde, and that serde rejects text which does not parse.

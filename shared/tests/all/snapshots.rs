@@ -16,11 +16,20 @@ fn the_header_is_kept() {
     let header = header();
     assert_eq!(snapshot.deployment(), &header.deployment);
     assert_eq!(snapshot.app(), &header.app);
-    assert_eq!((snapshot.version(), snapshot.created()), (header.version, header.created));
-    assert_eq!(Snapshot::version_in(publish(&[release(1, "1.0.0")]).as_bytes()), Some(header.version));
-    assert_eq!(Snapshot::version_in(b"{}"), None);
+    assert_eq!((snapshot.version(), snapshot.created(), snapshot.signed()), (header.version, header.created, Some(header.created)));
     assert!(!snapshot.is_tombstone());
     assert_eq!(snapshot.releases().len(), 1);
+}
+
+#[test]
+fn snapshots_get_old_and_tombstones_do_not() {
+    const HOUR: i64 = 3_600_000;
+    let (snapshot, signed) = (published(&[]), header().created);
+    for (hours, is_old) in [(0, false), (36, false), (37, true), (-36, false), (-37, true), (100_000, true)] {
+        assert_eq!(snapshot.is_old(signed.plus_millis(hours * HOUR)), is_old, "{hours}");
+    }
+    let tombstone = Snapshot::parse(Snapshot::publish_tombstone(&header()).as_bytes()).unwrap();
+    assert!(!tombstone.is_old(signed.plus_millis(100_000 * HOUR)));
 }
 
 #[test]
@@ -129,13 +138,19 @@ fn with(pointer: &str, value: Value) -> String {
 
 #[test]
 fn only_the_current_format_and_the_one_before_it_are_read() {
-    assert!(Snapshot::parse(with("/f", json!(1)).as_bytes()).is_ok());
-    for format in [json!(0), json!(2), json!(4_294_967_295_u32)] {
+    assert!(Snapshot::parse(with("/f", json!(2)).as_bytes()).is_ok());
+    let mut previous: Value = serde_json::from_str(&with("/f", json!(1))).unwrap();
+    assert!(Snapshot::parse(previous.to_string().as_bytes()).is_err(), "the previous format has no time of signing");
+    previous.as_object_mut().unwrap().remove("signedTime");
+    assert_eq!(Snapshot::parse(previous.to_string().as_bytes()).unwrap().signed(), None);
+    previous["f"] = json!(2);
+    assert!(Snapshot::parse(previous.to_string().as_bytes()).is_err(), "this format has one");
+    for format in [json!(0), json!(3), json!(4_294_967_295_u32)] {
         let message = Snapshot::parse(with("/f", format.clone()).as_bytes()).unwrap_err().to_string();
-        assert_eq!(message, format!("has format {format}; formats 1 to 1 are read"));
+        assert_eq!(message, format!("has format {format}; formats 1 to 2 are read"));
     }
     // The error names a newer format even if its members differ.
-    assert_eq!(Snapshot::parse(br#"{"f":3,"new":[]}"#).unwrap_err().to_string(), "has format 3; formats 1 to 1 are read");
+    assert_eq!(Snapshot::parse(br#"{"f":3,"new":[]}"#).unwrap_err().to_string(), "has format 3; formats 1 to 2 are read");
 }
 
 #[test]

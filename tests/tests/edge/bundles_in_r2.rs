@@ -2,8 +2,10 @@
 
 use reqwest::Method;
 use serde_json::json;
+use shared::hash::BlobKey;
 use tests::Bundle;
-use tests::edge::{BUCKET_KEY, EdgeApp};
+use tests::edge::{BUCKET_KEY, EdgeApp, EdgeOptions};
+use tests::wait::eventually;
 
 /// A package of several parts that does not compress.
 fn large() -> Bundle {
@@ -43,4 +45,87 @@ async fn devices_download_while_control_is_down() {
         let part = device.send(device.request(Method::GET, url).header("range", "bytes=7-90")).await;
         assert_eq!((part.status.as_u16(), &part.body[..]), (206, &package.0[7..91]));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_client_gets_the_whole_of_an_altered_bundle() {
+    let app = EdgeApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (key, _) = ada.create_app("app").await;
+    let package = large();
+    ada.upload("app", "Production", &package.0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let offered = app.until_offered(&key, "v1").await.json();
+    let url = offered["update_info"]["download_url"].as_str().unwrap().to_owned();
+    let path = url.strip_prefix(&app.edge.base).unwrap();
+    let encoded = path.split(['/', '?']).find(|part| part.len() > 100).unwrap();
+    let blob = BlobKey::from_encoded(encoded).unwrap();
+    let device = app.anonymous();
+    let length = package.0.len();
+    let altered = |at: usize| {
+        let mut bytes = package.0.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    let cases = [
+        ("the first byte", altered(0)),
+        ("the last byte", altered(length - 1)),
+        ("cut off", package.0[..length - 1].to_vec()),
+        ("longer", [&package.0[..], b"x"].concat()),
+        ("another package", Bundle::script("console.log('gotcha');").0),
+        ("one chunk", vec![7; 65_536]),
+    ];
+    for (what, bytes) in &cases {
+        app.edge.put_bundle(&blob, bytes).await;
+        let answer = device.request(Method::GET, path).send().await.unwrap();
+        if bytes.len() <= 65_536 {
+            // All of it is withheld, and the runtime may not have sent the head yet.
+            assert!(answer.status() == 500 || answer.bytes().await.is_err(), "{what}");
+            continue;
+        }
+        assert_eq!(answer.status(), 200, "{what}");
+        assert_eq!(answer.headers()["content-length"], bytes.len().to_string(), "{what}");
+        assert!(!answer.headers().contains_key("transfer-encoding"), "{what}");
+        let received = answer.bytes().await;
+        assert!(received.is_err(), "{what}: the download ended like a whole one, after {} bytes", received.unwrap().len());
+    }
+    let events = app.edge.output.until("bundle.altered", |events| events.len() >= cases.len()).await;
+    assert!(events.iter().all(|event| event["sha256"] == blob.sha256.as_str()), "{events:?}");
+    // An empty object cannot end early, so control is asked.
+    app.edge.put_bundle(&blob, b"").await;
+    let whole = device.get(path).await;
+    assert!(whole.body == package.0, "control has the genuine one");
+
+    app.edge.put_bundle(&blob, &package.0).await;
+    let whole = device.get(path).await;
+    whole.assert_status(200);
+    assert!(whole.body == package.0);
+    assert_eq!(whole.header("content-length"), length.to_string());
+    assert_eq!(whole.optional_header("transfer-encoding"), None);
+    // A client that leaves in the middle does no harm.
+    for _ in 0..3 {
+        let mut leaving = device.request(Method::GET, path).send().await.unwrap();
+        assert!(leaving.chunk().await.unwrap().is_some());
+    }
+    assert!(device.get(path).await.body == package.0);
+    // The next look-up of a deployment tells control.
+    eventually("health to say so", async || {
+        app.anonymous().get(&format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0")).await.assert(200);
+        let health = device.get("/v1/health").await.assert(200);
+        if health["checks"]["edge"] == "degraded" { Ok(()) } else { Err(health.to_string()) }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bundles_are_not_verified_where_that_is_turned_off() {
+    let app = EdgeApp::spawn_with(EdgeOptions::default().with("VERIFY_BUNDLES", "off")).await;
+    let ada = app.sign_up("ada").await;
+    let (key, _) = ada.create_app("app").await;
+    ada.upload("app", "Production", &Bundle::script("first").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let offered = app.until_offered(&key, "v1").await.json();
+    let url = offered["update_info"]["download_url"].as_str().unwrap().to_owned();
+    let path = url.strip_prefix(&app.edge.base).unwrap();
+    let encoded = path.split(['/', '?']).find(|part| part.len() > 100).unwrap();
+    app.edge.put_bundle(&BlobKey::from_encoded(encoded).unwrap(), b"anything").await;
+    assert_eq!(app.anonymous().get(path).await.body, b"anything");
 }

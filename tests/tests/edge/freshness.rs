@@ -84,13 +84,13 @@ async fn a_lower_version_never_replaces_a_higher_one() {
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
     app.until_pushed(&key).await;
-    let empty = app.edge.kv_value(&key).await.unwrap();
+    let empty = app.edge.kv_text(&key).await.unwrap();
     upload(&owner, "first").await;
     app.until_offered(&key, "v1").await;
 
     // KV is eventually consistent: this is a stale read.
-    app.edge.put_kv(&key, &empty.to_string()).await;
-    assert_eq!(app.edge.kv_value(&key).await.unwrap(), empty);
+    app.edge.put_kv(&key, &empty).await;
+    assert_eq!(app.edge.kv_text(&key).await.unwrap(), empty);
     for _ in 0..5 {
         assert_eq!(offered(&app, &key).await, "v1");
     }

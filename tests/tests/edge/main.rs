@@ -22,6 +22,7 @@ mod reports;
 mod sdk;
 mod sdk_sync;
 mod self_hosted;
+mod signed_snapshots;
 mod snapshots;
 mod stand_in;
 mod sweep;

@@ -7,7 +7,9 @@ use axum::extract::State;
 use axum::http::{Method, StatusCode, Uri};
 use serde_json::json;
 use tests::Client;
+use tests::app::EDGE_SECRET;
 use tests::edge::{Edge, EdgeApp, EdgeOptions};
+use tests::signed;
 use tests::wait::until;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, watch};
@@ -27,6 +29,7 @@ struct Busy {
     base: String,
     asked: Arc<Mutex<Vec<String>>>,
     is_let_go: watch::Sender<bool>,
+    /// The JSON of a snapshot, signed for each key that is asked for.
     snapshot: String,
 }
 
@@ -46,7 +49,10 @@ async fn answer(State(busy): State<Busy>, method: Method, uri: Uri) -> (StatusCo
     busy.is_let_go.subscribe().wait_for(|is_let_go| *is_let_go).await.unwrap();
     match uri.path() {
         "/internal/v1/reports" => (StatusCode::OK, json!({ "rejected": [] }).to_string()),
-        path if path.starts_with("/internal/") => (StatusCode::OK, busy.snapshot.clone()),
+        path if path.starts_with("/internal/") => {
+            let key = path.rsplit('/').next().unwrap();
+            (StatusCode::OK, signed::sign(EDGE_SECRET, key, &busy.snapshot))
+        }
         path => (StatusCode::OK, format!("{method} {path}")),
     }
 }

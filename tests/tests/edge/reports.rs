@@ -2,10 +2,9 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::ids::{AppId, DeploymentId};
-use shared::snapshot::{Snapshot, SnapshotHeader};
-use shared::time::UnixMillis;
+use shared::snapshot::Snapshot;
 use tests::edge::{EdgeApp, EdgeOptions, until_counted};
+use tests::signed::header;
 use tests::{Answer, Client};
 
 const DEPLOY: &str = "/v1/public/svc/report_status/deploy";
@@ -124,10 +123,8 @@ async fn a_permanently_rejected_report_does_not_block_others_in_its_batch() {
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
     // The edge has a snapshot of a deployment that the control plane does not know, as for one that was deleted a moment ago.
-    let now = UnixMillis(1_700_000_000_000);
-    let header = SnapshotHeader { deployment: DeploymentId::v7(now, [1; 10]), app: AppId::v7(now, [2; 10]), version: 1, created: now };
     let stray = "unknown-to-control-0123456789";
-    app.edge.put_kv(stray, &Snapshot::publish(&header, &[]).unwrap()).await;
+    app.edge.put_snapshot(stray, &Snapshot::publish(&header(1), &[]).unwrap()).await;
 
     let mut sending = tokio::task::JoinSet::new();
     for number in 0..20 {

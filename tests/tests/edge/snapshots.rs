@@ -1,19 +1,13 @@
 //! Invalid values in KV, and missing KV.
 
 use serde_json::json;
-use shared::ids::{AppId, DeploymentId};
-use shared::snapshot::{Snapshot, SnapshotHeader};
-use shared::time::UnixMillis;
+use shared::snapshot::Snapshot;
 use tests::Bundle;
 use tests::edge::{EdgeApp, EdgeOptions};
+use tests::signed::header;
 
 fn check(key: &str) -> String {
     format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0")
-}
-
-fn header(version: i64) -> SnapshotHeader {
-    let now = UnixMillis(1_700_000_000_000);
-    SnapshotHeader { deployment: DeploymentId::v7(now, [1; 10]), app: AppId::v7(now, [2; 10]), version, created: now }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,9 +37,9 @@ async fn an_invalid_kv_value_falls_back_to_the_control_plane_then_to_the_cache()
 async fn a_tombstone_means_the_deployment_was_deleted() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
     let key = "deleted-deployment-0123456789";
-    app.edge.put_kv(key, &Snapshot::publish(&header(1), &[]).unwrap()).await;
+    app.edge.put_snapshot(key, &Snapshot::publish(&header(1), &[]).unwrap()).await;
     app.anonymous().get(&check(key)).await.assert(200);
-    app.edge.put_kv(key, &Snapshot::publish_tombstone(&header(2))).await;
+    app.edge.put_snapshot(key, &Snapshot::publish_tombstone(&header(2))).await;
     app.anonymous().get(&check(key)).await.refused(404);
     let report = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "a" });
     // Accepted and dropped: SDKs keep a refused report and retry it at every start.

@@ -2,10 +2,10 @@
 //! secret. None of these responses may be trusted.
 
 use serde_json::{Value, json};
-use shared::ids::{AppId, DeploymentId};
-use shared::snapshot::{Snapshot, SnapshotHeader};
-use shared::time::UnixMillis;
+use shared::snapshot::Snapshot;
+use tests::app::EDGE_SECRET;
 use tests::edge::{Edge, EdgeOptions};
+use tests::signed::{self, header};
 use tests::stand_in::{DayRange, StandIn};
 use tests::{Client, Options, TestApp};
 
@@ -30,9 +30,7 @@ fn report(key: &str) -> Value {
 }
 
 fn empty_snapshot() -> String {
-    let now = UnixMillis(1_700_000_000_000);
-    let header = SnapshotHeader { deployment: DeploymentId::v7(now, [1; 10]), app: AppId::v7(now, [2; 10]), version: 1, created: now };
-    Snapshot::publish(&header, &[]).unwrap()
+    Snapshot::publish(&header(1), &[]).unwrap()
 }
 
 fn posted(stand_in: &StandIn) -> Vec<Value> {
@@ -44,7 +42,7 @@ fn posted(stand_in: &StandIn) -> Vec<Value> {
 async fn nothing_is_forgotten_and_nothing_made_up(edge: &Edge, never_pushed: &str) {
     let client = Client::new(&edge.base, None);
     let key = "pushed-by-hand-0123456789";
-    edge.put_kv(key, &empty_snapshot()).await;
+    edge.put_snapshot(key, &empty_snapshot()).await;
     client.get(&check(key)).await.assert(200);
     edge.put_kv(key, "no snapshot").await;
     for _ in 0..3 {
@@ -86,7 +84,7 @@ async fn a_200_from_another_server_loses_no_report() {
     client.get(&check("never-pushed-0123456789")).await.refused(503);
 
     let key = "pushed-by-hand-0123456789";
-    edge.put_kv(key, &empty_snapshot()).await;
+    edge.put_snapshot(key, &empty_snapshot()).await;
     client.get(&check(key)).await.assert(200);
     client.post(DEPLOY, report(key)).await.assert(200);
     let retries = edge.output.until("reports.retry", |events| events.len() >= 2).await;
@@ -111,7 +109,7 @@ async fn a_batch_with_an_incomplete_response_is_retried() {
     .await;
     let edge = Edge::before(&before(&stand_in.base)).await;
     let key = "pushed-by-hand-0123456789";
-    edge.put_kv(key, &empty_snapshot()).await;
+    edge.put_snapshot(key, &empty_snapshot()).await;
     let client = Client::new(&edge.base, None);
     client.post(DEPLOY, report(key)).await.assert(200);
     let retries = edge.output.until("reports.retry", |events| events.len() >= 2).await;
@@ -127,7 +125,11 @@ async fn a_batch_with_an_incomplete_response_is_retried() {
 async fn reports_and_lookups_do_not_follow_redirects() {
     // A server that accepts everything.
     let elsewhere = StandIn::start(|asked| {
-        let body = if asked.line.starts_with("GET ") { empty_snapshot() } else { json!({ "accepted": 1, "dropped": [] }).to_string() };
+        let body = if asked.line.starts_with("GET ") {
+            signed::empty(EDGE_SECRET, "never-pushed-0123456789")
+        } else {
+            json!({ "accepted": 1, "dropped": [] }).to_string()
+        };
         answer("200 OK", "Content-Type: application/json\r\n", &body)
     })
     .await;
@@ -142,7 +144,7 @@ async fn reports_and_lookups_do_not_follow_redirects() {
     client.get(&check("never-pushed-0123456789")).await.refused(503);
 
     let key = "pushed-by-hand-0123456789";
-    edge.put_kv(key, &empty_snapshot()).await;
+    edge.put_snapshot(key, &empty_snapshot()).await;
     client.post(DEPLOY, report(key)).await.assert(200);
     let retries = edge.output.until("reports.retry", |events| events.len() >= 2).await;
     assert!(retries.iter().all(|event| event["status"] == 307), "{retries:?}");
@@ -155,7 +157,7 @@ async fn reports_and_lookups_do_not_follow_redirects() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_oversized_response_is_not_buffered() {
     // A snapshot that is valid as far as it is read.
-    let body = empty_snapshot() + &" ".repeat(27 << 20);
+    let body = signed::empty(EDGE_SECRET, "never-pushed-0123456789") + &" ".repeat(27 << 20);
     let stand_in = StandIn::start(move |_| answer("200 OK", "Content-Type: application/json\r\n", &body)).await;
     let edge = Edge::before(&before(&stand_in.base)).await;
     Client::new(&edge.base, None).get(&check("never-pushed-0123456789")).await.refused(503);

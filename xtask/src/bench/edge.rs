@@ -10,15 +10,16 @@ use std::{
     net::{Ipv4Addr, TcpStream},
     path::{Path, PathBuf},
     thread,
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use clap::{Args, value_parser};
 use shared::{
     hash::Sha256Hex,
     ids::{AppId, DeploymentId},
-    keys::Label,
-    snapshot::{DiffSource, HistoryRelease, Snapshot, SnapshotHeader},
+    keys::{DeploymentKey, Label},
+    signature::Secrets,
+    snapshot::{DiffSource, HistoryRelease, Snapshot, SnapshotHeader, SnapshotKeys},
     time::UnixMillis,
 };
 use xtask::{leash::Leashed, paths, probe, workerd::Workerd};
@@ -32,6 +33,7 @@ use crate::{
 const CONNECTIONS: u32 = 16;
 const STARTS: usize = 5;
 const RELEASES: u32 = 50;
+const KEY: &str = "the-key-of-a-benchmark";
 /// The number and range of the newest enabled release, which the checks request.
 const NEWEST: (u32, &str) = (49, "^1.2.0");
 const RANGES: [&str; 5] = ["1.0.0", "^1.2.0", "~2.0.3", ">=3.0.0 <3.5.0 || 3.6.x", "4.x"];
@@ -86,7 +88,9 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
     let wrk = tools::Wrk::find(session)?;
     let folder = paths::target().join("bench-edge");
     fs::create_dir_all(&folder)?;
-    fs::write(folder.join("snapshot.json"), snapshot()?)?;
+    let json = snapshot()?;
+    fs::write(folder.join("snapshot.txt"), signed(&json)?)?;
+    fs::write(folder.join("snapshot.json"), json)?;
 
     let subjects = subjects(&edge, &empty);
     let mut first_answers = Vec::new();
@@ -130,7 +134,7 @@ fn subjects(edge: &Recipe, empty: &Recipe) -> Vec<Subject> {
     let (number, range) = NEWEST;
     let check = |more: &str| {
         format!(
-            "/v1/public/svc/update_check?deployment_key=the-key-of-a-benchmark&app_version=1.2.3\
+            "/v1/public/svc/update_check?deployment_key={KEY}&app_version=1.2.3\
              &client_unique_id=8a5b3d2e-0f1c-4a7b-9c3d-1e2f3a4b5c6d{more}"
         )
     };
@@ -177,7 +181,10 @@ fn hash(number: u32) -> Sha256Hex {
 
 /// The JSON of a deployment's snapshot as the publisher writes it.
 fn snapshot() -> Result<String, Failure> {
-    let created = UnixMillis(1_769_851_800_000);
+    // The edge would look for a newer one than this if it were old.
+    #[expect(clippy::disallowed_methods, reason = "the edge compares it with the machine's clock")]
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let created = UnixMillis(i64::try_from(now.as_millis()).unwrap_or(i64::MAX));
     let header = SnapshotHeader { deployment: DeploymentId::v7(created, [1; 10]), app: AppId::v7(created, [2; 10]), version: 1, created };
     let releases: Vec<HistoryRelease> = (1..=RELEASES)
         .rev()
@@ -202,11 +209,20 @@ fn snapshot() -> Result<String, Failure> {
     Snapshot::publish(&header, &releases).map_err(|fault| Failure::Message(fault.to_string()))
 }
 
+/// The value for KV: the JSON, signed for [`KEY`].
+fn signed(json: &str) -> Result<String, Failure> {
+    let secrets = Secrets::parse(SECRET).map_err(|fault| Failure::Message(fault.to_string()))?;
+    let key = DeploymentKey::try_from(KEY).map_err(|fault| Failure::Message(fault.to_string()))?;
+    Ok(SnapshotKeys::derive(&secrets).sign(&key, json))
+}
+
 /// Writes the configuration of a workerd with only this Worker. For the edge, a second Worker serves KV, which the edge reads every five seconds.
 fn configure(folder: &Path, subject: &Subject) -> Result<PathBuf, Failure> {
     let folder = folder.join(subject.name.replace(' ', "-"));
     fs::create_dir_all(&folder)?;
-    fs::copy(folder.with_file_name("snapshot.json"), folder.join("snapshot.json"))?;
+    for name in ["snapshot.json", "snapshot.txt"] {
+        fs::copy(folder.with_file_name(name), folder.join(name))?;
+    }
     let mut modules = Vec::new();
     for (name, file) in &subject.modules {
         fs::copy(file, folder.join(name)).map_err(|error| Failure::Message(format!("{}: {error}", file.display())))?;
@@ -226,13 +242,14 @@ const config :Workerd.Config = (
   services = [
     (name = "main", worker = (compatibilityDate = "2026-11-17", modules = [MODULES], bindings = [BINDINGS])),
     (name = "kv", worker = (compatibilityDate = "2026-11-17", modules = [
-      (name = "kv.js", esModule = "import text from 'snapshot.json'; export default { fetch: () => new Response(text) };"),
-      (name = "snapshot.json", text = embed "snapshot.json"),
+      (name = "kv.js", esModule = "import text from 'snapshot.txt'; export default { fetch: () => new Response(text) };"),
+      (name = "snapshot.txt", text = embed "snapshot.txt"),
     ])),
   ],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
 );
 "#;
+const SECRET: &str = "a-text-that-is-no-secret-but-as-long-as-one";
 const EDGE_BINDINGS: &str = r#"
       (name = "CONTROL_URL", text = "http://control.localhost"), (name = "BASE_URL", text = "https://updates.example.com"),
       (name = "EDGE_SECRET", text = "a-text-that-is-no-secret-but-as-long-as-one"), (name = "DOWNLOAD_SECRET", text = "a-text-that-is-no-secret-but-as-long-as-one"),

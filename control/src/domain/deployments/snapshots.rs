@@ -7,7 +7,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::error::{Error, Result};
 use crate::domain::outbox::{self, Kind, Lease, SETTLING, Work};
-use crate::infra::db::WriteTx;
+use crate::infra::db::{ReadTx, WriteTx};
 use crate::on;
 
 /// KV accepts one write per key and second, in milliseconds.
@@ -21,8 +21,10 @@ const WRITTEN_TIME: &str = "SELECT snapshot_written_time FROM deployment_keys WH
 // Also locks the key's row: a concurrent change commits before this continues, or waits until this has committed.
 const RECORD_WRITE: &str = "UPDATE deployment_keys SET snapshot_written_time = $2 WHERE deployment_key = $1 RETURNING snapshot_version";
 
+const KEYS_AFTER: &str = "SELECT deployment_key FROM deployment_keys WHERE deployment_key > $1 ORDER BY deployment_key LIMIT $2";
+
 /// Every statement of this file.
-pub const SQL: &[&str] = &[RAISE, RAISE_ABOVE, WRITTEN_TIME, RECORD_WRITE];
+pub const SQL: &[&str] = &[RAISE, RAISE_ABOVE, WRITTEN_TIME, RECORD_WRITE, KEYS_AFTER];
 
 /// Raises the key's snapshot version to max(version + 1, now) and writes (or keeps) its outbox row, in the change's transaction.
 ///
@@ -40,6 +42,19 @@ async fn raise(tx: &mut WriteTx, key: &str, now: UnixMillis) -> Result<()> {
 pub async fn repeat(tx: &mut WriteTx, key: &DeploymentKey, now: UnixMillis) -> Result<()> {
     let written: Option<UnixMillis> = on!(tx, |conn| sqlx::query_scalar(WRITTEN_TIME).bind(key.as_str()).fetch_optional(conn).await)?;
     enqueue_row(tx, key.as_str(), written.ok_or_else(no_such_key)?, now).await
+}
+
+/// The next keys in their order, those of deleted deployments included.
+pub async fn keys_after(tx: &mut ReadTx, last: &str, count: i64) -> sqlx::Result<Vec<DeploymentKey>> {
+    on!(tx, |conn| sqlx::query_scalar(KEYS_AFTER).bind(last).bind(count).fetch_all(conn).await)
+}
+
+/// Like [`repeat`], not before `due`: so that many such writes do not stand before a change.
+pub async fn repeat_later(tx: &mut WriteTx, key: &DeploymentKey, now: UnixMillis, due: UnixMillis) -> Result<()> {
+    let written: Option<UnixMillis> = on!(tx, |conn| sqlx::query_scalar(WRITTEN_TIME).bind(key.as_str()).fetch_optional(conn).await)?;
+    let due = spaced(written.ok_or_else(no_such_key)?, now).max(due);
+    // Waiting until it is due is no lag, so the row counts from then on.
+    Ok(outbox::enqueue(tx, Work { kind: Kind::Snapshot, key: key.as_str(), payload: None, due }, due).await?)
 }
 
 /// Raises the key's version above `seen`, the version in KV, and requests a write. `false` if it is already higher.
@@ -61,9 +76,14 @@ fn no_such_key() -> Error {
 }
 
 async fn enqueue_row(tx: &mut WriteTx, key: &str, written: UnixMillis, now: UnixMillis) -> Result<()> {
-    // Never more than one spacing ahead: after a clock was set back, the key must not wait until the clock has caught up.
-    let due = written.plus_millis(WRITE_SPACING).clamp(now, now.plus_millis(WRITE_SPACING));
+    let due = spaced(written, now);
     Ok(outbox::enqueue(tx, Work { kind: Kind::Snapshot, key, payload: None, due }, now).await?)
+}
+
+/// When a key that KV accepted at `written` may be written again. Never more than one spacing ahead: after a clock was set back, the key must not wait
+/// until the clock has caught up.
+fn spaced(written: UnixMillis, now: UnixMillis) -> UnixMillis {
+    written.plus_millis(WRITE_SPACING).clamp(now, now.plus_millis(WRITE_SPACING))
 }
 
 /// The write failed for certain: KV has nothing of it. It is retried after `delay` milliseconds.

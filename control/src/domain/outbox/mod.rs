@@ -33,6 +33,7 @@ const REQUEUE: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0, at
     WHERE kind = $1 AND key = $2 AND lease_owner = $3";
 const MARK_UNSETTLED: &str = "UPDATE outbox SET unsettled_until = $3 WHERE kind = $1 AND key = $2 AND unsettled_until < $3";
 const DELETE: &str = "DELETE FROM outbox WHERE kind = $1 AND key = $2 AND lease_owner = $3";
+const COUNT_OLDER: &str = "SELECT COUNT(*) FROM outbox WHERE kind = $1 AND created_time <= $2";
 const FIND_OLDEST: &str = "SELECT MIN(created_time) FROM outbox WHERE kind = $1";
 /// A page of emails, for [`crate::domain::encryption::sealed`].
 pub const MAILS: &str = "SELECT key, payload FROM outbox \
@@ -41,7 +42,8 @@ pub const MAILS: &str = "SELECT key, payload FROM outbox \
 pub const MOVE_MAIL: &str = "UPDATE outbox SET payload = $3 WHERE kind = 'mail' AND key = $1 AND payload = $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[ENQUEUE, FIND_DUE, CLAIM, RELEASE, RETRY_LATER, REQUEUE, MARK_UNSETTLED, DELETE, FIND_OLDEST, MAILS, MOVE_MAIL];
+pub const SQL: &[&str] =
+    &[ENQUEUE, FIND_DUE, CLAIM, RELEASE, RETRY_LATER, REQUEUE, MARK_UNSETTLED, DELETE, COUNT_OLDER, FIND_OLDEST, MAILS, MOVE_MAIL];
 
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +81,12 @@ pub async fn enqueue(tx: &mut WriteTx, work: Work<'_>, now: UnixMillis) -> sqlx:
 /// The creation time of the oldest open row of the kind.
 pub async fn oldest(tx: &mut ReadTx, kind: Kind) -> sqlx::Result<Option<UnixMillis>> {
     on!(tx, |conn| sqlx::query_scalar(FIND_OLDEST).bind(kind.as_str()).fetch_one(conn).await)
+}
+
+/// The number of open rows of the kind that were created until then.
+pub async fn older(tx: &mut ReadTx, kind: Kind, until: UnixMillis) -> sqlx::Result<u64> {
+    let count: i64 = on!(tx, |conn| sqlx::query_scalar(COUNT_OLDER).bind(kind.as_str()).bind(until).fetch_one(conn).await)?;
+    Ok(count.unsigned_abs())
 }
 
 /// A leased row. Only its owner may work on it until the lease expires.

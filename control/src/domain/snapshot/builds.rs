@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use shared::Invalid;
 use shared::keys::DeploymentKey;
-use shared::snapshot::Snapshot;
+use shared::kv::SnapshotMetadata;
+use shared::snapshot::{Snapshot, SnapshotKeys};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -32,7 +34,7 @@ const BUILD_TIMEOUT: Duration = Duration::from_secs(20);
 /// The requested form of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// The KV value.
+    /// The KV value, signed within the last hour.
     Text,
     /// Parsed, to answer an update check here.
     Parsed,
@@ -93,6 +95,8 @@ pub struct Source {
     pub db: Db,
     /// The time.
     pub clock: Clock,
+    /// Sign snapshots.
+    pub keys: SnapshotKeys,
     /// The largest snapshot, in bytes.
     pub max_bytes: usize,
 }
@@ -101,7 +105,8 @@ impl Source {
     /// The service's own source.
     pub fn of(context: &Context) -> Self {
         let max_bytes = usize::try_from(context.settings.limits.snapshot_bytes).unwrap_or(usize::MAX);
-        Self { db: context.db.clone(), clock: context.clock.clone(), max_bytes }
+        let keys = context.settings.snapshot_keys.clone();
+        Self { db: context.db.clone(), clock: context.clock.clone(), keys, max_bytes }
     }
 }
 
@@ -124,11 +129,16 @@ impl Snapshots {
         Ok(built.and_then(|built| built.snapshot))
     }
 
-    /// Returns the key's current KV value: its version and the JSON text, consistent with each other. `None` if the key never existed.
+    /// Returns the key's current KV value: its version and the signed text, consistent with each other. `None` if the key never existed.
     pub async fn text(&self, key: &DeploymentKey) -> Result<Option<(i64, Bytes)>> {
         let Some(version) = self.version(key).await? else { return Ok(None) };
         let built = self.get(key, version, Form::Text).await?;
         Ok(built.map(|built| (built.version, built.text)))
+    }
+
+    /// The metadata of a KV value with this version that this process signs.
+    pub fn metadata(&self, version: i64) -> SnapshotMetadata {
+        SnapshotMetadata { version, signer: Some(self.0.source.keys.signer().to_owned()) }
     }
 
     /// Returns the key's current version in the database; `None` if the key never existed.
@@ -184,7 +194,11 @@ impl Snapshots {
     }
 
     fn ready(&self, key: &DeploymentKey, version: i64, form: Form) -> Option<Built> {
-        self.0.cache.get(key, version).filter(|built| form == Form::Text || built.snapshot.is_some())
+        let is_usable = |built: &Built| match form {
+            Form::Text => built.is_signed_recently(self.0.source.clock.now()),
+            Form::Parsed => built.snapshot.is_some(),
+        };
+        self.0.cache.get(key, version).filter(is_usable)
     }
 
     /// No code panics between related changes, so the data behind a poisoned lock is still valid.
@@ -258,16 +272,21 @@ impl Worker {
         None
     }
 
-    /// Returns the snapshot of the database's current version, built unless it is cached. All waiting requests arrived before this read, so it is new
+    /// Returns the snapshot of the database's current version, built and signed unless it is cached. All waiting requests arrived before this read, so it is new
     /// enough for each. Versions are compared for equality, not order: a restored database continues from an older version.
     async fn build(&self, source: &Source, form: Form) -> Result<Option<Built>> {
         let mut tx = source.db.read().await?;
         let Some(row) = repo::find_key(&mut tx, &self.key).await? else { return Ok(None) };
         let known = self.snapshots.0.cache.get(&self.key, row.snapshot_version);
-        let mut built = if let Some(known) = known {
-            known
+        let now = source.clock.now();
+        let (recent, parsed) = match known {
+            Some(known) if known.is_signed_recently(now) => (Some(known), None),
+            known => (None, known.and_then(|known| known.snapshot)),
+        };
+        let mut built = if let Some(recent) = recent {
+            recent
         } else {
-            let header = row.header(source.clock.now());
+            let header = row.header(now);
             let history = match row.deployment() {
                 Some(deployment) => Some(repo::history(&mut tx, deployment, source.max_bytes).await?),
                 None => None,
@@ -276,17 +295,22 @@ impl Worker {
             self.snapshots.0.builds.fetch_add(1, Ordering::Relaxed);
             let (version, max_bytes) = (row.snapshot_version, source.max_bytes);
             // Large snapshots would block the other tasks on this thread.
-            let written = spawn_blocking(move || match history {
-                Some(history) => Snapshot::publish_within(&header, &history, max_bytes),
-                None => Ok(Snapshot::publish_tombstone(&header)),
+            let (keys, key) = (source.keys.clone(), self.key.clone());
+            let written = spawn_blocking(move || {
+                let json = match history {
+                    Some(history) => Snapshot::publish_within(&header, &history, max_bytes)?,
+                    None => Snapshot::publish_tombstone(&header),
+                };
+                Ok::<_, Invalid>(keys.sign(&key, &json))
             });
             let text = written.await.map_err(Error::internal)?.map_err(Error::internal)?;
-            Built { version, text: Bytes::from(text), snapshot: None }
+            Built { version, text: Bytes::from(text), signed: now, snapshot: parsed }
         };
         if form == Form::Parsed && built.snapshot.is_none() {
-            let text = built.text.clone();
-            let parsed = spawn_blocking(move || Snapshot::parse(&text)).await.map_err(Error::internal)?;
-            built.snapshot = Some(Arc::new(parsed.map_err(Error::internal)?));
+            let (keys, key, text) = (source.keys.clone(), self.key.clone(), built.text.clone());
+            let parsed =
+                spawn_blocking(move || Snapshot::parse(keys.verify(&key, &text).map_err(Error::internal)?).map_err(Error::internal));
+            built.snapshot = Some(Arc::new(parsed.await.map_err(Error::internal)??));
         }
         self.snapshots.0.cache.put(&self.key, built.clone());
         Ok(Some(built))

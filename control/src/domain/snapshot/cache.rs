@@ -6,19 +6,31 @@ use bytes::Bytes;
 use shared::keys::DeploymentKey;
 use shared::lru::Lru;
 use shared::snapshot::Snapshot;
+use shared::time::UnixMillis;
 
 /// One version of a deployment's snapshot.
 #[derive(Clone, Debug)]
 pub struct Built {
     /// The version.
     pub version: i64,
-    /// The KV value.
+    /// The KV value, signed.
     pub text: Bytes,
+    /// When it was signed.
+    pub signed: UnixMillis,
     /// The parsed snapshot; `None` until a check needs it.
     pub snapshot: Option<Arc<Snapshot>>,
 }
 
+/// How long a signed value is used, in milliseconds: an hour. Far shorter than the edge accepts, long enough that it need not be signed for every
+/// request.
+const SIGNED_FOR: u64 = 3_600_000;
+
 impl Built {
+    /// Whether the value was signed within the last hour. A clock that was set back does not extend it.
+    pub(crate) fn is_signed_recently(&self, now: UnixMillis) -> bool {
+        now.as_millis().abs_diff(self.signed.as_millis()) < SIGNED_FOR
+    }
+
     fn weight(&self) -> usize {
         self.text.len() + self.snapshot.as_ref().map_or(0, |snapshot| snapshot.weight())
     }

@@ -28,7 +28,7 @@ const DIFFS: &str = "SELECT d.release_id, d.source_hash, d.blob_sha256, d.size \
 const VERSION: &str = "SELECT snapshot_version FROM deployment_keys WHERE deployment_key = $1";
 const VERSIONS_OF: &str = "SELECT deployment_key, snapshot_version FROM deployment_keys WHERE deployment_key IN ([?])";
 const DESCRIPTIONS: &str = "SELECT id, description FROM releases WHERE description IS NOT NULL AND id IN ([?])";
-const VERSIONS: &str = "SELECT k.deployment_key, k.snapshot_version, k.snapshot_written_time, o.key AS open \
+const VERSIONS: &str = "SELECT k.deployment_key, k.deployment_id, k.snapshot_version, k.snapshot_written_time, o.key AS open \
     FROM deployment_keys k LEFT JOIN outbox o ON o.kind = 'snapshot' AND o.key = k.deployment_key";
 
 /// Every statement of this file.
@@ -85,6 +85,7 @@ struct DiffRow {
 pub struct VersionRow {
     /// The key.
     pub deployment_key: DeploymentKey,
+    deployment_id: Option<DeploymentId>,
     /// The version of its newest snapshot.
     pub snapshot_version: i64,
     /// When KV last accepted one.
@@ -94,6 +95,11 @@ pub struct VersionRow {
 }
 
 impl VersionRow {
+    /// Whether its snapshot is a tombstone.
+    pub fn is_tombstone(&self) -> bool {
+        self.deployment_id.is_none()
+    }
+
     /// Whether the publisher will write it anyway.
     pub fn is_open(&self) -> bool {
         self.open.is_some()

@@ -14,6 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::context::Context;
+use crate::domain::edge_counters;
 use crate::domain::error::{Error, chain};
 use crate::domain::outbox::{self, Kind};
 use crate::http::AppState;
@@ -24,6 +25,8 @@ use crate::http::layer::RequestIdHeader;
 const CACHE_AGE: i64 = 5_000;
 /// The edge is degraded if an outbox row is older than this, in milliseconds.
 const EDGE_LAG: i64 = 60_000;
+/// The edge is degraded for so long after it, or the comparison with KV, found something that control has not written, in milliseconds.
+const EDGE_DISTRUST: i64 = 10 * 60_000;
 /// The timeout of a check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -78,20 +81,20 @@ async fn checks(app: &AppState) -> Arc<Checks> {
     {
         return Arc::clone(checks);
     }
-    let (oldest, stored) =
-        tokio::join!(tokio::time::timeout(CHECK_TIMEOUT, oldest(app)), tokio::time::timeout(CHECK_TIMEOUT, app.storage.probe()));
-    let oldest = oldest.unwrap_or_else(|_| Err(Error::unavailable(slow())));
+    let (state, stored) =
+        tokio::join!(tokio::time::timeout(CHECK_TIMEOUT, state_of_edge(app)), tokio::time::timeout(CHECK_TIMEOUT, app.storage.probe()));
+    let state = state.unwrap_or_else(|_| Err(Error::unavailable(slow())));
     let stored = stored.unwrap_or_else(|_| Err(slow()));
-    if let Err(error) = &oldest {
+    if let Err(error) = &state {
         tracing::error!(cause = %chain(error), "the database check failed");
     }
     if let Err(error) = &stored {
         tracing::error!(cause = %chain(error), "the storage check failed");
     }
     let checks = Arc::new(Checks {
-        database: if oldest.is_ok() { CheckResult::Ok } else { CheckResult::Failed },
+        database: if state.is_ok() { CheckResult::Ok } else { CheckResult::Failed },
         storage: if stored.is_ok() { CheckResult::Ok } else { CheckResult::Failed },
-        edge: edge(app, oldest.as_ref(), now),
+        edge: edge(app, state.as_ref(), now),
     });
     *last = Some((now, Arc::clone(&checks)));
     checks
@@ -101,19 +104,28 @@ fn slow() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "no response within five seconds")
 }
 
-/// Reads the outbox. Any table would do to check the database.
-async fn oldest(app: &Context) -> Result<Option<UnixMillis>, Error> {
-    let mut tx = app.db.read().await?;
-    Ok(outbox::oldest(&mut tx, Kind::Snapshot).await?)
+/// What the database says about the edge.
+struct EdgeState {
+    /// When the oldest snapshot was queued that KV does not have.
+    oldest: Option<UnixMillis>,
+    /// When the edge last found something that control has not written.
+    distrusted: Option<UnixMillis>,
 }
 
-/// The edge's state. Degraded if the database fails: the lag is unknown, and nothing is pushed.
-fn edge(app: &Context, oldest: Result<&Option<UnixMillis>, &Error>, now: UnixMillis) -> CheckResult {
-    if !app.settings.has_edge {
-        return CheckResult::Off;
-    }
-    match oldest {
-        Ok(oldest) if oldest.is_none_or(|oldest| now <= oldest.plus_millis(EDGE_LAG)) => CheckResult::Ok,
+/// Reads the state of the edge. Any table would do to check the database.
+async fn state_of_edge(app: &Context) -> Result<EdgeState, Error> {
+    let mut tx = app.db.read().await?;
+    Ok(EdgeState { oldest: outbox::oldest(&mut tx, Kind::Snapshot).await?, distrusted: edge_counters::newest(&mut tx).await? })
+}
+
+/// The edge's state. Degraded if the database fails: the lag is unknown, and nothing is pushed. A self-hosted edge, to which nothing is pushed, is only
+/// ever degraded by what it did not trust.
+fn edge(app: &Context, state: Result<&EdgeState, &Error>, now: UnixMillis) -> CheckResult {
+    let is_over = |since: Option<UnixMillis>| since.is_none_or(|since| now > since.plus_millis(EDGE_DISTRUST));
+    match state {
+        Ok(state) if !is_over(state.distrusted) => CheckResult::Degraded,
+        _ if !app.settings.has_edge => CheckResult::Off,
+        Ok(state) if state.oldest.is_none_or(|oldest| now <= oldest.plus_millis(EDGE_LAG)) => CheckResult::Ok,
         _ => CheckResult::Degraded,
     }
 }

@@ -13,6 +13,7 @@ use shared::wire::path::BUNDLES;
 use shared::wire::problem::WRONG_RANGE;
 use tokio_util::io::ReaderStream;
 
+use super::verified::verified;
 use super::{preflight, prepared, put, wrong_method};
 use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
@@ -69,7 +70,7 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
     };
     let size = range.end.saturating_sub(range.start);
     let place = (status == StatusCode::PARTIAL_CONTENT).then(|| format!("bytes {}-{}/{length}", range.start, range.end.saturating_sub(1)));
-    let body = if *method == Method::HEAD { Body::empty() } else { stream(app, &blob, range).await? };
+    let body = if *method == Method::HEAD { Body::empty() } else { stream(app, &blob, range, status == StatusCode::OK).await? };
     let mut response = answer(status, &tag, expires_in, body);
     response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(size));
     if let Some(place) = place.and_then(|place| HeaderValue::from_str(&place).ok()) {
@@ -78,10 +79,19 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
     Ok(response)
 }
 
-async fn stream(app: &AppState, blob: &BlobKey, range: std::ops::Range<u64>) -> Result<Body> {
+/// The bytes of the whole object, which are verified, or of a range, which are not.
+async fn stream(app: &AppState, blob: &BlobKey, range: std::ops::Range<u64>, is_whole: bool) -> Result<Body> {
+    let is_empty = range.is_empty();
     // Blobs are immutable: the length read before is still valid, unless the blob was deleted meanwhile.
     let reader = app.storage.open(blob, Some(range)).await.map_err(Error::unavailable)?.ok_or(Error::NotFound(Thing::Bundle))?;
-    Ok(Body::from_stream(ReaderStream::with_capacity(reader, CHUNK)))
+    let chunks = ReaderStream::with_capacity(reader, CHUNK);
+    if is_whole && app.front.settings.verifies_bundles {
+        if is_empty {
+            return Err(Error::unavailable("a bundle in the storage is empty"));
+        }
+        return Ok(Body::from_stream(verified(app.clone(), blob.clone(), chunks)));
+    }
+    Ok(Body::from_stream(chunks))
 }
 
 fn answer(status: StatusCode, tag: &str, expires_in: i64, body: Body) -> Response {

@@ -1,4 +1,4 @@
-//! The endpoints for devices, served natively: update checks, reports, bundles, and single snapshots for the edge.
+//! The endpoints for devices, served natively: update checks, reports and bundles.
 //!
 //! `shared` defines responses and headers, so that the edge's are the same. [`FastPath`] answers most checks before the router; direct reports go
 //! through [`Collector`]. How reports are counted is in [`crate::domain::counting`]. Start reading at [`routes`].
@@ -8,34 +8,22 @@ pub mod collector;
 pub mod document;
 mod fast_path;
 mod http;
+mod verified;
 
 pub use collector::Collector;
 pub use fast_path::FastPath;
 
 use axum::Router;
-use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use shared::keys::DeploymentKey;
 use shared::wire::headers;
 
-use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
-use crate::http::extract::{InternalCall, Path, internal};
 use crate::http::layer::problem;
 
 /// The routes of this area.
 pub fn routes() -> Router<AppState> {
-    http::routes().merge(bundle::routes()).route("/internal/v1/snapshots/{key}", internal("GET, HEAD").get(get_snapshot))
-}
-
-/// Returns one snapshot as KV stores it, for an edge that finds none there. Includes tombstones; 404 for a key that never existed.
-async fn get_snapshot(State(app): State<AppState>, key: Result<Path<String>>, _call: InternalCall) -> Result<Response> {
-    // Checked after the signature: unsigned calls learn nothing, not even that the key is malformed.
-    let Path(key) = key?;
-    let key = DeploymentKey::try_from(key).map_err(|invalid| Error::invalid("deployment key", invalid))?;
-    let (_, text) = app.snapshots.text(&key).await?.ok_or(Error::NotFound(Thing::Deployment))?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+    http::routes().merge(bundle::routes())
 }
 
 /// The 204 for OPTIONS; `methods` are the path's.

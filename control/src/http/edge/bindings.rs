@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::Value;
 use shared::keys::DeploymentKey;
-use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata};
+use shared::kv::{KvKey, SnapshotKey};
 
 use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
@@ -70,8 +70,8 @@ async fn get_value(State(app): State<AppState>, extract::Path(name): extract::Pa
     let missing = || Error::NotFound(Thing::Value);
     let key = name.strip_prefix(SnapshotKey::PREFIX).and_then(|key| DeploymentKey::try_from(key).ok()).ok_or_else(missing)?;
     let (version, text) = app.snapshots.text(&key).await?.ok_or_else(missing)?;
-    let metadata = serde_json::to_string(&SnapshotMetadata { version }).map_err(Error::internal)?;
-    Ok(([(METADATA, metadata.as_str()), (header::CONTENT_TYPE.as_str(), "application/json")], text).into_response())
+    let metadata = serde_json::to_string(&app.snapshots.metadata(version)).map_err(Error::internal)?;
+    Ok(([(METADATA, metadata.as_str()), (header::CONTENT_TYPE.as_str(), "text/plain")], text).into_response())
 }
 
 /// Takes one report, answered after the commit. A report that can never be counted is dropped: if refused, it would be retried forever.

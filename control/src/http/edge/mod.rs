@@ -4,5 +4,15 @@
 
 pub mod bindings;
 pub mod reports;
+mod snapshots;
 
-pub use reports::{note, read, routes};
+pub use reports::{note, read};
+
+use axum::Router;
+
+use crate::http::AppState;
+
+/// The routes of this area.
+pub fn routes() -> Router<AppState> {
+    reports::routes().merge(snapshots::routes())
+}

@@ -37,7 +37,7 @@ pub enum Pushed {
 struct Pair<'p> {
     key: &'p str,
     value: &'p str,
-    metadata: SnapshotMetadata,
+    metadata: &'p SnapshotMetadata,
 }
 
 impl Bulk {
@@ -47,10 +47,10 @@ impl Bulk {
     }
 
     /// Adds a key's snapshot.
-    pub fn push(&mut self, key: &DeploymentKey, version: i64, text: &str) -> Pushed {
+    pub fn push(&mut self, key: &DeploymentKey, metadata: &SnapshotMetadata, text: &str) -> Pushed {
         let name = SnapshotKey(key).name();
         // Cannot fail: texts and numbers always serialize.
-        let pair = serde_json::to_string(&Pair { key: &name, value: text, metadata: SnapshotMetadata { version } }).unwrap_or_default();
+        let pair = serde_json::to_string(&Pair { key: &name, value: text, metadata }).unwrap_or_default();
         if text.len() > MAX_VALUE_BYTES || pair.len() + 2 > MAX_BYTES {
             return Pushed::TooLarge;
         }

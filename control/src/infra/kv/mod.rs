@@ -11,9 +11,10 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, redirect};
 use serde::Deserialize;
 use serde_json::Value;
-use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata};
+use shared::keys::DeploymentKey;
+use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata, snapshot_key};
 
-use self::bulk::Bulk;
+use self::bulk::{Bulk, MAX_VALUE_BYTES};
 use crate::infra::error::{Cause, chain};
 
 /// Timeout for a whole request. Well below the publisher's lease, so that a write ends before its lease expires.
@@ -78,15 +79,15 @@ pub enum WriteOutcome {
 /// One page of the list of keys.
 #[derive(Debug)]
 pub struct KeyPage {
-    /// Names with the version in their metadata; `None` without a valid version.
-    pub keys: Vec<(String, Option<i64>)>,
+    /// Names with their metadata; `None` without a valid version.
+    pub keys: Vec<(String, Option<SnapshotMetadata>)>,
     /// The cursor of the next page.
     pub cursor: Option<String>,
 }
 
-/// Why the keys could not be listed.
+/// Why KV could not be listed or read.
 #[derive(Debug, thiserror::Error)]
-pub enum ListError {
+pub enum KvError {
     /// Nothing should be sent for this long.
     #[error("KV's rate limit is reached")]
     RateLimited(Duration),
@@ -174,22 +175,44 @@ impl KvClient {
     }
 
     /// Lists the keys of snapshots, from `cursor` on.
-    pub async fn list(&self, cursor: Option<&str>) -> Result<KeyPage, ListError> {
+    pub async fn list(&self, cursor: Option<&str>) -> Result<KeyPage, KvError> {
         let mut query = vec![("prefix", <SnapshotKey<'_> as KvKey>::PREFIX), ("limit", PAGE)];
         query.extend(cursor.map(|cursor| ("cursor", cursor)));
         let request = self.http.get(format!("{}/keys", self.address)).query(&query).header(AUTHORIZATION, self.authorization.clone());
-        let response = request.send().await.map_err(|error| ListError::Failed(plain(error)))?;
+        let response = request.send().await.map_err(|error| KvError::Failed(plain(error)))?;
         let status = response.status();
         if status == StatusCode::TOO_MANY_REQUESTS {
-            return Err(ListError::RateLimited(retry_after(&response)));
+            return Err(KvError::RateLimited(retry_after(&response)));
         }
-        let answer = read::<Vec<ListedKey>>(response).await.map_err(ListError::Failed)?;
+        let answer = read::<Vec<ListedKey>>(response).await.map_err(KvError::Failed)?;
         let Some(keys) = answer.result.filter(|_| status.is_success() && answer.success) else {
-            return Err(ListError::Failed(refusal(status, &answer.errors)));
+            return Err(KvError::Failed(refusal(status, &answer.errors)));
         };
-        let keys = keys.into_iter().map(|key| (key.name, version(key.metadata))).collect();
+        let keys = keys.into_iter().map(|key| (key.name, parsed(key.metadata))).collect();
         let cursor = answer.result_info.and_then(|info| info.cursor).filter(|cursor| !cursor.is_empty());
         Ok(KeyPage { keys, cursor })
+    }
+
+    /// Reads the value of a deployment key's snapshot; `None` if there is none.
+    pub async fn read(&self, key: &DeploymentKey) -> Result<Option<Vec<u8>>, KvError> {
+        // Deployment keys need no escapes; the slash after the prefix does.
+        let name = snapshot_key(key).replace('/', "%2F");
+        let request = self.http.get(format!("{}/values/{name}", self.address)).header(AUTHORIZATION, self.authorization.clone());
+        let mut response = request.send().await.map_err(|error| KvError::Failed(plain(error)))?;
+        match response.status() {
+            StatusCode::OK => {}
+            StatusCode::NOT_FOUND => return Ok(None),
+            StatusCode::TOO_MANY_REQUESTS => return Err(KvError::RateLimited(retry_after(&response))),
+            status => return Err(KvError::Failed(refusal(status, &[]))),
+        }
+        let mut value = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| KvError::Failed(plain(error)))? {
+            value.extend_from_slice(&chunk);
+            if value.len() > MAX_VALUE_BYTES {
+                return Err(KvError::Failed("the value is too large".to_owned()));
+            }
+        }
+        Ok(Some(value))
     }
 }
 
@@ -209,8 +232,8 @@ fn classify(status: StatusCode, answer: &Answer<BulkResult>, bulk: &Bulk) -> Wri
     }
 }
 
-fn version(metadata: Option<Value>) -> Option<i64> {
-    serde_json::from_value::<SnapshotMetadata>(metadata?).ok().map(|metadata| metadata.version)
+fn parsed(metadata: Option<Value>) -> Option<SnapshotMetadata> {
+    serde_json::from_value(metadata?).ok()
 }
 
 /// The status and error codes, without the API's messages: these may contain keys.

@@ -92,7 +92,7 @@ async fn clients_without_a_body_hash_block_only_each_other() {
     // A snapshot request has no body, so an older edge is still served.
     let path = format!("/internal/v1/snapshots/{staging}");
     let (_, without) = signatures(&app, "GET", &path, "");
-    client.send(client.request(Method::GET, &path).header("x-updraft-signature", without)).await.assert(200);
+    client.send(client.request(Method::GET, &path).header("x-updraft-signature", without)).await.assert_status(200);
     // A batch from an older edge is served once one of them disconnects.
     let body = json!({ "reports": [one(&staging, 2)] }).to_string();
     let (_, without) = signatures(&app, "POST", BATCHES, &body);

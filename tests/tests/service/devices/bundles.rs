@@ -264,3 +264,49 @@ async fn other_origins_are_allowed_and_other_methods_are_not() {
         assert_eq!(answer.header("allow"), "GET, HEAD, OPTIONS");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_client_gets_the_whole_of_an_altered_bundle() {
+    let bytes: Vec<u8> = (0..200_000_u32).flat_map(|number| number.wrapping_mul(0x9e37_79b1).to_le_bytes()).collect();
+    let (app, client, path) = released(&bytes).await;
+    let blob = path.split_once('?').unwrap().0.rsplit('/').next().unwrap().to_owned();
+    let key = shared::hash::BlobKey::from_encoded(&blob).unwrap();
+    let altered = |at: usize| {
+        let mut altered = bytes.clone();
+        altered[at] ^= 1;
+        altered
+    };
+    assert_eq!(client.get("/v1/health").await.assert(200)["checks"]["edge"], "off");
+    for (what, content) in [
+        ("the first byte", altered(0)),
+        ("the last byte", altered(bytes.len() - 1)),
+        ("cut off", bytes[..bytes.len() - 1].to_vec()),
+        ("one byte", b"x".to_vec()),
+    ] {
+        app.alter_object(&key, &content);
+        let answer = client.request(Method::GET, &path).send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), answer.content_length()), (200, Some(content.len() as u64)), "{what}");
+        let received = answer.bytes().await;
+        assert!(received.is_err(), "{what}: the download ended like a whole one, after {} bytes", received.unwrap().len());
+        // Ranges are not verified.
+        assert_eq!(ask(&client, &path, &[("range", "bytes=0-0")]).await.body, content[..1], "{what}");
+    }
+    app.alter_object(&key, b"");
+    ask(&client, &path, &[]).await.refused(503);
+    app.alter_object(&key, &bytes);
+    assert!(ask(&client, &path, &[]).await.body == bytes);
+    app.clock.advance(5_001);
+    assert_eq!(client.get("/v1/health").await.assert(200)["checks"]["edge"], "degraded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bundles_are_not_verified_where_that_is_turned_off() {
+    let app = TestApp::spawn_with(Options::default().with("VERIFY_BUNDLES", "off")).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let package = ada.upload("demo", "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201)["package"].clone();
+    let path = package["blobUrl"].as_str().unwrap().strip_prefix(&app.base).unwrap().to_owned();
+    let blob = path.split_once('?').unwrap().0.rsplit('/').next().unwrap().to_owned();
+    app.alter_object(&shared::hash::BlobKey::from_encoded(&blob).unwrap(), b"anything");
+    assert_eq!(ask(&app.anonymous(), &path, &[]).await.body, b"anything");
+}

@@ -4,8 +4,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::ids::ReportId;
 use shared::keys::DeploymentKey;
-use shared::snapshot::Snapshot;
 use shared::time::UnixMillis;
+use tests::app::EDGE_SECRET;
+use tests::signed::{keys_of, opened};
 use tests::{Answer, Client, Config, Options, TestApp};
 
 async fn prepared() -> (TestApp, Client, Client, String) {
@@ -48,10 +49,12 @@ async fn a_binding_value_is_what_the_publisher_would_write() {
     let key = DeploymentKey::try_from(staging.as_str()).unwrap();
     let now = async || {
         let answer = value(&workerd, &staging).await;
-        answer.assert(200);
+        answer.assert_status(200);
         let (version, text) = app.state().snapshots.text(&key).await.unwrap().unwrap();
-        assert_eq!((&answer.body[..], answer.header("cf-kv-metadata")), (&text[..], json!({ "version": version }).to_string()));
-        Snapshot::parse(&answer.body).unwrap()
+        assert_eq!(answer.body, text);
+        let metadata: Value = serde_json::from_str(&answer.header("cf-kv-metadata")).unwrap();
+        assert_eq!(metadata, json!({ "version": version, "signer": keys_of(EDGE_SECRET).signer() }));
+        opened(&staging, &answer.body)
     };
     let first = now().await;
     ada.upload("demo", "Staging", b"2", json!({ "appVersion": "1.0.0" })).await.assert(201);
@@ -142,7 +145,7 @@ async fn the_listener_is_off_by_default_and_stops_with_the_server() {
     app.stop().await;
     assert!(workerd.request(Method::GET, "/").send().await.is_err_and(|error| error.is_connect()));
     app.start().await;
-    value(&workerd, &staging).await.assert(200);
+    value(&workerd, &staging).await.assert_status(200);
     assert_eq!(TestApp::spawn().await.bindings, None);
 }
 

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use shared::ids::ReportId;
 use shared::keys::DeploymentKey;
 use shared::signature::{Secrets, sign_call};
-use shared::snapshot::Snapshot;
 use shared::time::UnixMillis;
 use tests::app::EDGE_SECRET;
+use tests::signed::opened;
 use tests::{Answer, Client, TestApp};
 
 const REPORTS: &str = "/internal/v1/reports";
@@ -318,9 +318,9 @@ async fn a_snapshot_is_served_to_the_edge() {
     let (app, _, _, staging) = prepared().await;
     let path = format!("/internal/v1/snapshots/{staging}");
     let answer = snapshot(&app, Method::GET, &path).await;
-    answer.assert(200);
-    assert_eq!((answer.header("content-type"), answer.header("cache-control")), ("application/json".to_owned(), "no-store".to_owned()));
-    let parsed = Snapshot::parse(&answer.body).unwrap();
+    answer.assert_status(200);
+    assert_eq!((answer.header("content-type"), answer.header("cache-control")), ("text/plain".to_owned(), "no-store".to_owned()));
+    let parsed = opened(&staging, &answer.body);
     assert!(!parsed.is_tombstone());
     let version = app.texts("SELECT CAST(snapshot_version AS TEXT) FROM deployment_keys WHERE deployment_key = $1", &[&staging]).await;
     assert_eq!(parsed.version().to_string(), version[0]);
@@ -329,8 +329,8 @@ async fn a_snapshot_is_served_to_the_edge() {
     head.assert_status(200);
     assert!(head.body.is_empty());
     // The path is signed as sent.
-    snapshot(&app, Method::GET, &format!("{path}/")).await.assert(200);
-    snapshot(&app, Method::GET, &format!("{path}?x=1")).await.assert(200);
+    snapshot(&app, Method::GET, &format!("{path}/")).await.assert_status(200);
+    snapshot(&app, Method::GET, &format!("{path}?x=1")).await.assert_status(200);
 
     for key in ["0123456789", &staging.to_uppercase()] {
         DeploymentKey::try_from(key).unwrap();
@@ -341,8 +341,8 @@ async fn a_snapshot_is_served_to_the_edge() {
     app.free_key(&staging).await;
     app.change("UPDATE deployment_keys SET snapshot_version = snapshot_version + 1 WHERE deployment_key = $1", &[&staging]).await;
     let gone = snapshot(&app, Method::GET, &path).await;
-    gone.assert(200);
-    assert!(Snapshot::parse(&gone.body).unwrap().is_tombstone());
+    gone.assert_status(200);
+    assert!(opened(&staging, &gone.body).is_tombstone());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -363,4 +363,85 @@ async fn a_snapshot_is_served_only_to_the_edge() {
         );
     }
     assert!(ada.get(&path).await.status.is_client_error(), "access keys do not work here");
+}
+
+async fn call(app: &TestApp, method: Method, path: &str, body: &Value) -> Answer {
+    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    let signature = signature(EDGE_SECRET, method.as_str(), path, app.clock.now(), &body);
+    send(app, method, path, Some(&signature), body).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn versions_of_several_snapshots_are_told_to_the_edge() {
+    let (app, ada, production, staging) = prepared().await;
+    let versions = async |keys: &str| call(&app, Method::GET, &format!("/internal/v1/versions?keys={keys}"), &Value::Null).await;
+    let version = async |key: &str| -> i64 {
+        let rows = app.texts("SELECT CAST(snapshot_version AS TEXT) FROM deployment_keys WHERE deployment_key = $1", &[key]).await;
+        rows[0].parse().unwrap()
+    };
+    let answer = versions(&format!("{staging},never-made-0123456789,{production}")).await.assert(200);
+    assert_eq!(
+        answer,
+        json!({ "versions": { staging.as_str(): version(&staging).await, production.as_str(): version(&production).await } })
+    );
+    ada.upload("demo", "Staging", b"4", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let later = versions(&staging).await.assert(200);
+    assert!(later["versions"][&staging].as_i64() > answer["versions"][&staging].as_i64());
+
+    let many = vec!["0123456789"; 20].join(",");
+    assert_eq!(versions(&many).await.assert(200), json!({ "versions": {} }));
+    for wrong in ["", "short", &format!("{staging},"), &format!("{many},0123456789"), "%ff"] {
+        versions(wrong).await.refused(400);
+    }
+    let path = format!("/internal/v1/versions?keys={staging}");
+    send(&app, Method::GET, &path, None, Vec::new()).await.refused(404);
+    send(&app, Method::GET, "/internal/v1/versions?keys=%ff", None, Vec::new()).await.refused(404);
+    call(&app, Method::POST, &path, &Value::Null).await.refused(405);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_edge_did_not_trust_is_counted_once_and_shown_by_health() {
+    const COUNTERS: &str = "/internal/v1/edge-counters";
+    let app = TestApp::spawn().await;
+    let told = |sequence: i64| json!({ "isolate": "0a1b2c", "sequence": sequence, "counts": { "distrusted": 2, "alteredBundles": 1, "later": 7 } });
+    let health = async || app.anonymous().get("/v1/health").await.assert(200)["checks"]["edge"].clone();
+    let counted = async || app.number("SELECT COALESCE(SUM(distrusted + old + replayed + altered_bundles), 0) FROM edge_counters").await;
+    assert_eq!(health().await, "off");
+    send(&app, Method::POST, COUNTERS, None, told(1).to_string().into_bytes()).await.refused(404);
+    let nothing = json!({ "isolate": "0a1b2c", "sequence": 9, "counts": {} });
+    assert_eq!(call(&app, Method::POST, COUNTERS, &nothing).await.assert(200), json!({ "status": "ok" }));
+    assert_eq!(counted().await, 0);
+    for _ in 0..2 {
+        assert_eq!(call(&app, Method::POST, COUNTERS, &told(1)).await.assert(200), json!({ "status": "ok" }));
+        assert_eq!(counted().await, 3);
+    }
+    call(&app, Method::POST, COUNTERS, &told(2)).await.assert(200);
+    assert_eq!(counted().await, 6);
+    app.clock.advance(9 * 60_000);
+    assert_eq!(health().await, "degraded");
+    app.clock.advance(60_001);
+    assert_eq!(health().await, "off");
+
+    for wrong in [
+        json!({}),
+        json!([]),
+        json!({ "isolate": "", "sequence": 1, "counts": {} }),
+        json!({ "isolate": "a b", "sequence": 1, "counts": {} }),
+    ] {
+        call(&app, Method::POST, COUNTERS, &wrong).await.refused(400);
+    }
+    let long = json!({ "isolate": "a".repeat(65), "sequence": 1, "counts": {} });
+    call(&app, Method::POST, COUNTERS, &long).await.refused(400);
+    let negative = json!({ "isolate": "a", "sequence": 1, "counts": { "distrusted": -1 } });
+    call(&app, Method::POST, COUNTERS, &negative).await.refused(400);
+    call(&app, Method::GET, COUNTERS, &Value::Null).await.refused(405);
+    app.clock.advance(2 * 86_400_000);
+    let mut app = app;
+    app.stop().await;
+    app.start().await;
+    tests::wait::eventually("old rows are deleted", async || match app.number("SELECT COUNT(*) FROM edge_counters").await {
+        0 => Ok(()),
+        left => Err(left.to_string()),
+    })
+    .await;
 }

@@ -187,7 +187,7 @@ async fn reconciliation_repairs_manual_changes() {
     advance(6 * 60_000);
     until_equal(&app, &kv).await;
     for key in &keys[..4] {
-        assert_eq!(kv.value(key).unwrap()["f"], 1, "{key} is a valid snapshot again");
+        assert_eq!(kv.value(key).unwrap()["f"], 2, "{key} is a valid snapshot again");
     }
     assert!(kv.version(&keys[3]).unwrap() > before + 10_000_000, "no isolate accepts a version lower than its last");
     // Nothing is left to repair, and foreign keys were not touched.
@@ -244,4 +244,172 @@ async fn a_write_that_becomes_visible_late_is_not_treated_as_lost() {
     app.clock.advance(20_000);
     until_equal(&app, &kv).await;
     assert_eq!(kv.seen().writes, writes);
+}
+
+/// A pusher of its own for the comparison, and both clocks.
+struct Compared {
+    app: TestApp,
+    kv: KvStandIn,
+    ada: Client,
+    clock: tests::TestClock,
+    pusher: Pusher,
+}
+
+impl Compared {
+    /// A service whose own jobs push to nowhere, with this many deployments; their snapshots are in the stand-in.
+    async fn spawn(deployments: usize) -> Self {
+        let clock = tests::TestClock::starting_now();
+        let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
+        let app =
+            TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE).with("LIMIT_DEPLOYMENTS", "300") })
+                .await;
+        let ada = app.sign_up("ada").await;
+        ada.create_app("demo").await;
+        for number in 2..deployments {
+            ada.post("/v1/apps/demo/deployments", json!({ "name": format!("D{number}") })).await.assert(201);
+        }
+        let config = KvConfig { api: kv.api.clone(), namespace: NAMESPACE.to_owned(), token: TOKEN.to_owned() };
+        let pusher = Pusher::new(app.state().context, app.state().snapshots, &config).unwrap();
+        let compared = Self { app, kv, ada, clock, pusher };
+        until_equal(&compared.app, &compared.kv).await;
+        // What was written must be old enough to be compared. The server's own comparison is ten minutes away.
+        compared.advance(61_000);
+        compared
+    }
+
+    fn advance(&self, millis: i64) {
+        self.clock.advance(millis);
+        self.app.clock.advance(millis);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_lie_behind_true_metadata_are_found_and_restored() {
+    let all = Compared::spawn(8).await;
+    let (kv, version) = (&all.kv, |key: &str| all.kv.version(key).unwrap());
+    let mut keys = Vec::new();
+    for name in ["Staging", "Production", "D2", "D3", "D4", "D5", "D6"] {
+        keys.push(key_of(&all.ada, name).await);
+    }
+    let earlier = kv.text(&keys[6]).unwrap();
+    upload(&all.ada, "D6", "newer").await;
+    all.advance(2_000);
+    until_equal(&all.app, kv).await;
+    assert_ne!(kv.text(&keys[6]).unwrap(), earlier);
+    all.advance(3 * 60_000);
+    let genuine: Vec<String> = keys.iter().map(|key| kv.text(key).unwrap()).collect();
+    let metadata = |key: &str| json!({ "version": version(key), "signer": tests::signed::keys_of(tests::app::EDGE_SECRET).signer() });
+    let altered = genuine[0].replace("\"v\":", "\"v\": ");
+    let unsigned = genuine[1].split_once('\n').unwrap().1.to_owned();
+    let values = [&altered, &unsigned, &genuine[3], &genuine[2], "nothing", &genuine[5], &earlier];
+    for (key, value) in keys.iter().zip(values) {
+        kv.alter(key, value, metadata(key));
+    }
+    let found = jobs::reconcile(&all.pusher).await.unwrap();
+    assert_eq!((found.distrusted, found.behind, found.ahead, found.signed_again), (6, 0, 0, 0), "all but the genuine one");
+    until_equal(&all.app, kv).await;
+    eventually("every value is the deployment's own again", async || {
+        all.advance(1_000);
+        let restored = keys.iter().zip(&genuine).filter(|(key, value)| kv.text(key).as_ref() == Some(value)).count();
+        if restored == keys.len() { Ok(()) } else { Err(restored.to_string()) }
+    })
+    .await;
+    let health = all.app.anonymous().get("/v1/health").await.assert(200);
+    assert_eq!(health["checks"]["edge"], "degraded");
+    all.advance(2 * 60_000);
+    assert_eq!(jobs::reconcile(&all.pusher).await.unwrap(), jobs::Repairs::default());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_higher_version_that_control_has_signed_is_raised_above_though_its_metadata_lies() {
+    let all = Compared::spawn(2).await;
+    let key = key_of(&all.ada, "Staging").await;
+    let before = all.kv.version(&key).unwrap();
+    let mut ahead = all.kv.value(&key).unwrap();
+    ahead["v"] = json!(before + 1_000_000_000);
+    let name = key.strip_prefix("deployment/").unwrap();
+    let metadata = json!({ "version": before, "signer": tests::signed::keys_of(tests::app::EDGE_SECRET).signer() });
+    all.kv.alter(&key, &tests::signed::sign(tests::app::EDGE_SECRET, name, &ahead.to_string()), metadata);
+    assert_eq!(jobs::reconcile(&all.pusher).await.unwrap().ahead, 1, "the database was restored from a backup");
+    eventually("it is above", async || {
+        all.advance(1_000);
+        let version = all.kv.version(&key).unwrap();
+        if version > before + 1_000_000_000 { Ok(()) } else { Err(version.to_string()) }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_values_are_verified_in_turn() {
+    let all = Compared::spawn(150).await;
+    let names = all.app.texts("SELECT deployment_key FROM deployment_keys ORDER BY deployment_key", &[]).await;
+    let key = format!("deployment/{}", names[120]);
+    let metadata = json!({ "version": all.kv.version(&key).unwrap(), "signer": tests::signed::keys_of(tests::app::EDGE_SECRET).signer() });
+    let genuine = all.kv.text(&key).unwrap();
+    let mut found = Vec::new();
+    for _ in 0..5 {
+        all.kv.alter(&key, "forged", metadata.clone());
+        found.push(jobs::reconcile(&all.pusher).await.unwrap().distrusted);
+        eventually("nothing is open", async || {
+            all.advance(1_000);
+            match all.app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await {
+                0 => Ok(()),
+                open => Err(open.to_string()),
+            }
+        })
+        .await;
+        all.kv.alter(&key, &genuine, metadata.clone());
+        all.advance(61_000);
+    }
+    assert_eq!(found, [0, 1, 1, 0, 1], "150 values, a hundred at a time");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unchanged_snapshot_is_signed_again_in_time_and_a_tombstone_is_not() {
+    let all = Compared::spawn(3).await;
+    let (kept, deleted) = (key_of(&all.ada, "Staging").await, key_of(&all.ada, "D2").await);
+    all.ada.delete("/v1/apps/demo/deployments/D2").await.assert_status(204);
+    until_equal(&all.app, &all.kv).await;
+    let signed = |key: &str| all.kv.value(key).unwrap()["signedTime"].as_i64().unwrap();
+    let (version, first, tombstone) = (all.kv.version(&kept).unwrap(), signed(&kept), signed(&deleted));
+    all.advance(9 * 3_600_000);
+    assert_eq!(jobs::reconcile(&all.pusher).await.unwrap().signed_again, 0);
+    all.advance(2 * 3_600_000);
+    jobs::reconcile(&all.pusher).await.unwrap();
+    eventually("it is signed again", async || {
+        all.advance(1_000);
+        if signed(&kept) > first { Ok(()) } else { Err(signed(&kept).to_string()) }
+    })
+    .await;
+    until_equal(&all.app, &all.kv).await;
+    assert!(signed(&kept) - first <= 12 * 3_600_000, "{}", signed(&kept) - first);
+    assert_eq!((all.kv.version(&kept), signed(&deleted)), (Some(version), tombstone));
+    assert_eq!(all.kv.seen().too_soon, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_secret_has_changed_all_snapshots_are_signed_with_the_new_one() {
+    let new = "the-next-edge-secret-0123456789abcdef";
+    let Compared { mut app, kv, ada, clock, .. } = Compared::spawn(3).await;
+    ada.delete("/v1/apps/demo/deployments/D2").await.assert_status(204);
+    until_equal(&app, &kv).await;
+    for clock in [&clock, &app.clock] {
+        clock.advance(2 * 60_000);
+    }
+    app.stop().await;
+    app.configure("EDGE_SECRET", &format!("{new},{}", tests::app::EDGE_SECRET));
+    app.start().await;
+    let names = app.texts("SELECT deployment_key FROM deployment_keys", &[]).await;
+    let keys = tests::signed::keys_of(new);
+    eventually("all are signed with the new secret", async || {
+        for clock in [&clock, &app.clock] {
+            clock.advance(1_000);
+        }
+        let of = |name: &String| shared::keys::DeploymentKey::try_from(name.as_str()).unwrap();
+        let text = |name: &String| kv.text(&format!("deployment/{name}")).unwrap();
+        let left = names.iter().filter(|name| keys.verify(&of(name), text(name).as_bytes()).is_err()).count();
+        if left == 0 { Ok(()) } else { Err(left.to_string()) }
+    })
+    .await;
+    assert_eq!(names.len(), 3);
 }
