@@ -1,6 +1,7 @@
 //! What all commands share: the global options, where they act, and how they print.
 
 use serde_json::Value;
+use shared::text::shell;
 
 use crate::arguments::{Global, OutputFormat};
 use crate::client::Client;
@@ -149,7 +150,15 @@ impl Context {
         // An empty variable, as in a pipeline that does not set it, counts as none.
         let given = given.filter(|name| !name.is_empty());
         given.or_else(|| self.project.as_ref().and_then(|found| found.project.app.as_deref())).ok_or_else(|| {
-            Error::usage("no app is given", "Add --app NAME, set UPDRAFT_APP, or run `updraft init`. `updraft app list` shows your apps.")
+            let of_platforms = self.project.as_ref().map(|found| &found.project).and_then(|project| {
+                let app = |table: &Option<project::OfPlatform>| table.as_ref()?.app.as_deref().map(|app| shell::option("--app", app));
+                Some((app(&project.ios)?, app(&project.android)?))
+            });
+            let next = match of_platforms {
+                Some((ios, android)) => format!("Add {ios} or {android}, which updraft.toml has for iOS and Android, or set UPDRAFT_APP."),
+                None => "Add --app NAME, set UPDRAFT_APP, or run `updraft init`. `updraft app list` shows your apps.".to_owned(),
+            };
+            Error::usage("no app is given", next)
         })
     }
 

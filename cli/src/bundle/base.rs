@@ -45,9 +45,27 @@ pub(super) async fn compile(job: Job<'_>, base: &Path, finished: &Path) -> Resul
     let run = hermes::compile(job.compiler, job.project, job.options, job.bundle, finished, Some(base), true);
     let ended = clock::within(PATIENCE, run).await;
     ended.ok_or_else(|| "the Hermes compiler does not finish with it".to_owned())?.map_err(|error| error.what)?;
+    // A base changes some bytes that mean nothing, so that unchanged sources would be another release.
+    keep_if_repeated(base, finished)?;
     let (compiler, plain, new) = (job.compiler.to_owned(), job.plain.to_owned(), finished.to_owned());
     let compared = tokio::task::spawn_blocking(move || compare(&compiler, &plain, &new)).await;
     compared.unwrap_or_else(|_| Err("the comparison failed".to_owned()))
+}
+
+/// Replaces what was compiled by the base itself, if the two differ only in what has no meaning: the size of the strings' storage, which grows by what aligns
+/// it, and the hash of the file. All places are the same then, so the source map is right for both.
+fn keep_if_repeated(base: &Path, finished: &Path) -> Result<(), String> {
+    let (of_base, of_new) = (read(base)?, read(finished)?);
+    if bytecode::is_repeated(&of_base, &of_new) && is_whole(&of_base) {
+        fs::write(finished, of_base).map_err(|error| format!("cannot write to the folder for temporary files: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Whether a file of bytecode ends with the SHA-1 of the rest, as the compiler writes it.
+fn is_whole(file: &[u8]) -> bool {
+    let hash = |content| ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, content);
+    file.split_last_chunk::<20>().is_some_and(|(content, end)| hash(content).as_ref() == end)
 }
 
 /// Fails unless `new` is shown to do the same as `plain`, and is not much larger.

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 pub(crate) use self::options::{BaseOption, BuildOptions};
+pub(crate) use self::project::install;
 pub(crate) use self::run::hide;
 
 use self::engine::Engine;

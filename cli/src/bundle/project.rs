@@ -18,7 +18,7 @@ const LOCKS: [(&str, &str); 6] = [
 ];
 
 /// What to do if a package is missing: the command of the package manager whose lock file is in the project, or above it in a monorepo.
-pub(super) fn install(root: &Path) -> String {
+pub(crate) fn install(root: &Path) -> String {
     let found = root.ancestors().find_map(|folder| LOCKS.iter().find(|(file, _)| folder.join(file).is_file()));
     let command = found.map_or("npm install", |(_, command)| command);
     format!("Run `{command}` in the project.")

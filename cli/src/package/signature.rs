@@ -66,6 +66,8 @@ impl SigningKey {
         let pem = Pem::read(given, "--sign-key")?;
         match pem.label.as_str() {
             "PRIVATE KEY" | "RSA PRIVATE KEY" if !pem.is_encrypted() => {}
+            // Another key would lock out the apps that have this one.
+            "PUBLIC KEY" | "RSA PUBLIC KEY" => return Err(pem.wrong("an RSA private key", "Give the private key that belongs to it.")),
             _ => return Err(pem.wrong("an RSA private key", MAKE_ONE)),
         }
         let damaged = |why: &str| Error::usage(format!("{given} cannot be used: {why}"), MAKE_ONE);

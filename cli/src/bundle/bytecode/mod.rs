@@ -50,6 +50,11 @@ pub(super) fn version(start: &[u8]) -> Option<u32> {
     module::version(start)
 }
 
+/// Whether two files differ only in the size of the strings' storage, by what aligns it, and in the hash at the end.
+pub(super) fn is_repeated(one: &[u8], other: &[u8]) -> bool {
+    module::is_repeated(one, other)
+}
+
 /// Whether bytecode of this version can be compared.
 pub(super) fn is_known(version: u32) -> bool {
     module::is_known(version)

@@ -8,6 +8,10 @@ use super::{Doubt, Result};
 
 /// The size of the file's header.
 const HEADER: usize = 128;
+/// Where the header has the size of the strings' storage.
+const STORAGE_SIZE: usize = 60;
+/// The size of the hash at a file's end.
+const FOOTER: usize = 20;
 /// The alignment of sections and jump tables.
 const ALIGNMENT: usize = 4;
 /// The length in a string's entry that says that the table of long strings has it.
@@ -200,6 +204,18 @@ fn hash(text: &Text<'_>) -> u32 {
 pub(super) fn version(start: &[u8]) -> Option<u32> {
     let mut reader = Reader::at(start, 0);
     (reader.take(8).ok()? == super::MAGIC).then(|| reader.u32().ok())?
+}
+
+/// See [`super::is_repeated`].
+pub(super) fn is_repeated(one: &[u8], other: &[u8]) -> bool {
+    let parts = |file: &'_ [u8]| -> Option<(u32, [Vec<u8>; 2])> {
+        let (content, _hash) = file.split_at_checked(file.len().checked_sub(FOOTER)?)?;
+        let (start, rest) = content.split_at_checked(STORAGE_SIZE)?;
+        let (size, rest) = rest.split_at_checked(4)?;
+        Some((Reader::at(size, 0).u32().ok()?, [start.to_vec(), rest.to_vec()]))
+    };
+    let (Some((one, content)), Some((another, other))) = (parts(one), parts(other)) else { return false };
+    content == other && one.div_ceil(4) == another.div_ceil(4)
 }
 
 /// Whether files of this version can be compared.

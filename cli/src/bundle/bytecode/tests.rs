@@ -139,6 +139,24 @@ fn a_name_with_a_wrong_hash_is_a_doubt() {
 }
 
 #[test]
+fn unchanged_sources_are_known_though_the_compiler_writes_other_bytes() {
+    let base = Compiled::new("globalThis.f = o => o.token;", None);
+    let mut differing = 0;
+    for length in 0..4 {
+        let source = format!("globalThis.get = text => print(text, 'a new string {}');", "x".repeat(length));
+        let first = Compiled::new(&source, Some(&base));
+        let again = Compiled::new(&source, Some(&first));
+        differing += usize::from(first.file != again.file);
+        assert!(is_repeated(&first.file, &again.file), "{length}");
+        let mut other = first.file.clone();
+        other[200] ^= 1;
+        assert!(!is_repeated(&first.file, &other));
+        assert!(!is_repeated(&first.file, &Compiled::new("globalThis.get = 1;", Some(&base)).file));
+    }
+    assert!(differing > 0, "then this is not needed any more");
+}
+
+#[test]
 fn other_versions_than_those_that_were_tried_are_not_compared() {
     let known: Vec<u32> = (0..200).filter(|version| is_known(*version)).collect();
     assert_eq!(known, [89, 90, 94, 96, 98, 99]);

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::report::Report;
+use crate::bundle::install;
 
 const NODE: &str = "node";
 const BUNDLER: &str = "bundler";
@@ -63,7 +64,7 @@ async fn node(report: &mut Report<'_>) {
 }
 
 fn bundler(project: &ReactNative, report: &mut Report<'_>) {
-    let next = "Run `npm install` (or yarn, pnpm, bun) in the project.";
+    let next = install(&project.folder);
     let Some(react_native) = installed(project, "react-native") else {
         return report.warning(BUNDLER, "react-native is not installed", next);
     };
@@ -96,14 +97,23 @@ fn compiler() -> &'static str {
 fn hermes(project: &ReactNative, report: &mut Report<'_>) {
     // React Native has the compiler itself, newer versions in a package of its own.
     let places = [("react-native", "sdks/hermesc"), ("hermes-compiler", "hermesc"), ("hermes-engine", "")];
+    // pnpm puts a package's own packages beside it, behind a link.
+    let beside = installed(project, "react-native").and_then(|package| fs::canonicalize(package).ok()?.parent().map(Path::to_owned));
     let found = places
         .iter()
-        .filter_map(|(package, folder)| Some(installed(project, package)?.join(folder).join(compiler())))
+        .flat_map(|(package, folder)| {
+            let beside = beside.as_ref().map(|folder| folder.join(package));
+            installed(project, package).into_iter().chain(beside).map(move |package| package.join(folder).join(compiler()))
+        })
         .find(|compiler| compiler.is_file());
     if let Some(compiler) = found {
         report.ok(HERMES, compiler.display().to_string());
     } else {
-        let next = "Install the project's packages again. Without Hermes, release bundles as plain JavaScript.";
+        let next = if installed(project, "react-native").is_some() {
+            "Install the project's packages again. Without Hermes, release bundles as plain JavaScript.".to_owned()
+        } else {
+            install(&project.folder)
+        };
         report.warning(HERMES, "the Hermes compiler (hermesc) was not found", next);
     }
 }

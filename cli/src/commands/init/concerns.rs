@@ -43,6 +43,11 @@ fn missing_sdk(plan: &Plan, kind: Kind) -> Option<Concern> {
     })
 }
 
+/// Whether the project depends on an SDK.
+pub(super) fn has_sdk_installed(plan: &Plan) -> bool {
+    has_sdk(&plan.read("package.json").unwrap_or_default())
+}
+
 /// Whether a package depends on an SDK. Its forks have names of their own, with `code-push` or `codepush` in them. The command-line tools are no SDKs.
 fn has_sdk(package: &str) -> bool {
     let package: Value = serde_json::from_str(package.trim_start_matches('\u{feff}')).unwrap_or_default();

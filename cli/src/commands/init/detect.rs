@@ -19,6 +19,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// Whether `release react-native` or `release expo` builds it, for one platform at a time.
+    pub(super) fn is_built(self) -> bool {
+        matches!(self, Self::ReactNative | Self::Expo)
+    }
+
     /// Its name for people.
     pub(super) const fn name(self) -> &'static str {
         match self {

@@ -93,16 +93,16 @@ impl InitCommand {
     /// one platform, so a project with both is asked about, unless it has an app already.
     fn platforms(&self, context: &Context, plan: &Plan) -> Result<Vec<Option<Platform>>> {
         let known = context.project.as_ref().map(|found| &found.project);
-        let is_built = matches!(detect::kind(plan), Some(detect::Kind::ReactNative | detect::Kind::Expo));
-        let is_given = self.platform.is_some() || self.target.app.app.is_some();
-        if is_given || !is_built || known.is_some_and(|project| project.app.is_some()) {
+        let is_built = detect::kind(plan).is_some_and(detect::Kind::is_built);
+        if self.platform.is_some() || self.target.app.app.is_some() || !is_built {
             return Ok(vec![self.platform]);
         }
         let both = Platform::ALL.map(Some).to_vec();
+        // The tables win over the app of the whole project, as in releases.
         if known.is_some_and(|project| Platform::ALL.iter().all(|platform| app_of(project, *platform).is_some())) {
             return Ok(both);
         }
-        if !Platform::ALL.iter().all(|platform| plan.has(platform.name())) || !terminal::is_interactive() {
+        if known.is_some_and(|project| project.app.is_some()) || !has_both(plan) || !terminal::is_interactive() {
             return Ok(vec![None]);
         }
         let choices = ["iOS and Android, each with an app of its own", "only iOS", "only Android"].map(str::to_owned);
@@ -116,8 +116,15 @@ impl InitCommand {
     /// Sets up the project, or one platform of it; `by_table` if each platform gets an app of its own. Returns the JSON.
     async fn set_up(&self, context: &Context, folder: PathBuf, only: Option<Platform>, by_table: bool) -> Result<Value> {
         let mut sdk_plan = Plan::new(folder.clone());
-        let suggestion = detect::app_name(&sdk_plan);
+        let kind = detect::kind(&sdk_plan);
+        // `release react-native` and `release expo` know by the project file which platform gets which app.
+        let is_built = kind.is_some_and(detect::Kind::is_built);
         let known = context.project.as_ref().map(|found| &found.project);
+        let by_table = by_table || (is_built && only.is_some() && known.is_none_or(|project| project.app.is_none()));
+        let suggestion = detect::app_name(&sdk_plan).map(|name| match only.filter(|_| by_table) {
+            Some(platform) => format!("{name}-{}", platform.name()),
+            None => name,
+        });
         let step = interrupt::step("nothing was changed", target::AGAIN);
         let choice = Choice {
             app: self.target.app.app.as_deref().or_else(|| app_of(known?, only?)).or_else(|| known?.app.as_deref()),
@@ -129,7 +136,9 @@ impl InitCommand {
         };
         let target = target::choose(&target::server(context)?, choice).await?;
         warn_of_contradictions(context, &target);
-        let kind = detect::kind(&sdk_plan);
+        if is_built {
+            check_platforms(&sdk_plan, only, known, &target.app)?;
+        }
         if target.key == "(hidden)" {
             let next = "Ask for the role Developer or Admin, or use an API key with the scope `deploy` or `apps`.";
             return Err(Error::failed(format!("you cannot read the key of the deployment {}", target.deployment), next));
@@ -139,20 +148,23 @@ impl InitCommand {
             kind.plan(&mut sdk_plan, &sdk);
         }
         let mut file_plan = Plan::new(folder);
-        // `release react-native` and `release expo` know by it which platform gets which app.
-        let is_built = matches!(kind, Some(detect::Kind::ReactNative | detect::Kind::Expo));
         let other = known.and_then(|project| project.app.as_deref()).filter(|app| *app != target.app && file_plan.has(project::NAME));
         if let (Some(platform), Some(other)) = (only, other) {
             let (option, name) = (shell::option("--app", &target.app), platform.name());
-            context.note(&format!("updraft.toml keeps the app {other}. Add {option} to the commands for {name}."));
             if is_built {
+                context.note(&format!(
+                    "updraft.toml keeps the app {other} for commands that build nothing. For {name}, add {option} to them."
+                ));
                 file_plan.edit(project::NAME, |text| Ok(project_file::edit_platform(text, platform.name(), &target.app)));
+            } else {
+                context.note(&format!("updraft.toml keeps the app {other}. Add {option} to the commands for {name}."));
             }
         } else {
             let has_tables = known.is_some_and(|project| project.app.is_none() && (project.ios.is_some() || project.android.is_some()));
             plan_project_file(&mut file_plan, &target, only.filter(|_| is_built), by_table || has_tables);
         }
-        if is_built {
+        // Binaries without the SDK get no updates: an entry of one would only be wrong.
+        if is_built && concerns::has_sdk_installed(&sdk_plan) {
             for note in fingerprint::plan(&mut file_plan, &sdk) {
                 context.note(&printable(&note));
             }
@@ -224,6 +236,29 @@ impl InitCommand {
         sdk_plan.apply()?;
         Ok(true)
     }
+}
+
+/// Refuses the app of the other platform, and warns of one app for both. Errors: usage (2).
+fn check_platforms(plan: &Plan, only: Option<Platform>, known: Option<&project::Project>, app: &str) -> Result<()> {
+    if let Some((platform, project)) = only.zip(known)
+        && app_of(project, platform.other()) == Some(app)
+    {
+        let what = format!("{app} is the app of {} already, and an update is for one platform", platform.other().title());
+        return Err(Error::usage(what, format!("Choose another app for {}, or create one.", platform.title())));
+    }
+    if only.is_none() && has_both(plan) {
+        Context::warn(&format!(
+            "An update is for one platform, and devices of both would get those of {app}. Set up each with an app of its own: \
+             `updraft init --platform ios --app NAME`, then the same for android."
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a project is for both platforms.
+fn has_both(plan: &Plan) -> bool {
+    // Expo makes the platforms' folders when it builds.
+    detect::kind(plan) == Some(detect::Kind::Expo) || Platform::ALL.iter().all(|platform| plan.has(platform.name()))
 }
 
 /// The app of a platform's table.

@@ -47,6 +47,14 @@ impl Platform {
 }
 
 impl Platform {
+    /// The other one.
+    pub(super) const fn other(self) -> Self {
+        match self {
+            Self::Android => Self::Ios,
+            Self::Ios => Self::Android,
+        }
+    }
+
     /// Its name for people.
     pub(crate) const fn title(self) -> &'static str {
         match self {

@@ -72,6 +72,11 @@ impl Base {
         let place = path(["apps", &target.app, "deployments", &target.deployment, "basebundle"]);
         let found = match target.client.get::<Answer>(&format!("{place}?{query}")).await {
             Ok(answer) => answer.value.basebundle,
+            // It needs the right to release, and without that, the build would be for nothing.
+            Err(error) if error.status() == Some(403) => {
+                let what = format!("this credential may not release to {} of {}", target.deployment, target.app);
+                return Err(Error::failed(what, "Use an API key with the scope deploy, an access key, or `updraft login`."));
+            }
             Err(error) => {
                 return Ok(Self { name: None, file: Err(format!("the earlier release cannot be found: {}", error.what)), _work: None });
             }

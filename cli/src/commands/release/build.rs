@@ -68,17 +68,30 @@ struct Job {
 }
 
 impl BuildAndRelease {
+    /// The platforms, each with the deployment that gets its release. Errors: usage (2).
+    fn deployments(&self, context: &Context) -> Result<Vec<(Platform, DeploymentOption)>> {
+        if self.platforms.are_both() && matches!(self.build.base, Some(BaseOption::File(_))) {
+            let next = "Release one platform at a time, each with its own --base FILE, or give --base auto.";
+            return Err(Error::usage("--base FILE is the bundle of one platform, and this releases both", next));
+        }
+        let mut deployments = self.platforms.deployments(context, &self.deployment)?;
+        if self.build.project_dir.is_some() {
+            // Commands in advice are for the working directory, which may have no project file, or another one.
+            for (_, option) in &mut deployments {
+                option.app.app = context.app(option.app.app.as_deref()).ok().map(str::to_owned);
+                option.deployment = context.deployment(option.deployment.as_deref()).ok().map(str::to_owned);
+            }
+        }
+        Ok(deployments)
+    }
+
     /// Builds each platform, then releases each.
     pub(super) async fn run(self, context: &Context, framework: Framework) -> Result<()> {
         // A folder that is named may have a project file of its own. In a monorepo, each app does.
         let of_folder = self.build.project_dir.as_deref().map(project::find_above).transpose()?.flatten();
         let in_folder = of_folder.map(|found| Context { global: context.global.clone(), user: context.user.clone(), project: Some(found) });
         let context = in_folder.as_ref().unwrap_or(context);
-        if self.platforms.are_both() && matches!(self.build.base, Some(BaseOption::File(_))) {
-            let next = "Release one platform at a time, each with its own --base FILE, or give --base auto.";
-            return Err(Error::usage("--base FILE is the bundle of one platform, and this releases both", next));
-        }
-        let deployments = self.platforms.deployments(context, &self.deployment)?;
+        let deployments = self.deployments(context)?;
         if let Some(variable) = self.sign_key.as_deref().and_then(|key| key.strip_prefix("env:")) {
             bundle::hide(variable);
         }

@@ -40,8 +40,13 @@ fn check_other(context: &Context, platform: Platform, option: Option<&str>) -> R
     };
     let app_of = |settings: &Option<OfPlatform>| settings.as_ref().and_then(|settings| settings.app.clone());
     let Ok(app) = context.app(option) else { return Ok(()) };
-    if app_of(other).as_deref() != Some(app) || app_of(own).as_deref() == Some(app) {
+    if app_of(other).as_deref() != Some(app) {
         return Ok(());
+    }
+    if app_of(own).as_deref() == Some(app) {
+        let what =
+            format!("{app} is the app of both platforms in updraft.toml, and its devices would get the bundle of the other platform");
+        return Err(Error::usage(what, "Give each platform an app of its own in the tables [ios] and [android] of updraft.toml."));
     }
     let what = format!("{app} is the app of the table [{name}] in updraft.toml, and would get the bundle for {}", platform.title());
     let next = format!("Give the app for {}, with --app or in its table in updraft.toml.", platform.title());

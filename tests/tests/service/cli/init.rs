@@ -98,6 +98,10 @@ async fn an_installed_react_native_project_gets_a_fingerprint() {
     place.cli.write("android/app/build.gradle", "android { defaultConfig { versionName \"1.2.3\" } }");
     place.cli.write("ios/Demo/Info.plist", PLIST);
     let said = place.cli.expect(0, INIT).await.err;
+    assert!(!said.contains("updraft-fingerprint.json"), "a binary without the SDK gets no updates: {said}");
+    assert!(said.contains("warning: An update is for one platform"), "{said}");
+    place.cli.write("package.json", r#"{ "dependencies": { "react-native": "*", "react-native-code-push": "*" } }"#);
+    let said = place.cli.expect(0, INIT).await.err;
     assert!(said.contains("Wrote updraft-fingerprint.json."), "{said}");
     assert!(said.contains("updraft-fingerprint.json gets no entry for iOS: cannot determine the app version: "), "{said}");
     let file: Value = serde_json::from_str(&place.read("updraft-fingerprint.json")).unwrap();
@@ -127,16 +131,28 @@ async fn an_app_of_its_own_for_each_platform() {
     assert!(place.read("updraft.toml").ends_with("\n[ios]\napp = \"demo\"\n"));
     let second = ["init", "--app", "demo-android", "--deployment", "Production", "--platform", "android", "--yes"];
     let said = place.cli.expect(0, &second).await.err;
-    assert!(said.contains("updraft.toml keeps the app demo. Add --app demo-android to the commands for android."), "{said}");
+    assert!(!said.contains("keeps the app"), "{said}");
     assert!(place.read(strings).contains(&android) && place.read("ios/Demo/Info.plist").contains(&place.key));
     let file = place.read("updraft.toml");
-    assert!(file.starts_with("server = ") && file.contains("\napp = \"demo\"\ndeployment"), "{file}");
+    assert!(file.starts_with("server = ") && file.contains("\ndeployment = ") && file.matches("\napp = ").count() == 2, "{file}");
     assert!(file.ends_with("\n[ios]\napp = \"demo\"\n\n[android]\napp = \"demo-android\"\n"), "{file}");
-    // A file that has the apps by table only stays so.
-    let by_table = file.replacen("app = \"demo\"\n", "", 1);
-    place.cli.write("updraft.toml", &by_table);
+    // It stays so, and no app gets both platforms.
+    let by_table = file;
     place.cli.expect(0, &second).await;
     assert_eq!(place.read("updraft.toml"), by_table);
+    let same = ["init", "--app", "demo", "--deployment", "Production", "--platform", "android", "--yes"];
+    let (what, next) = place.cli.run(&same).await.error(2);
+    assert!(what.contains("demo is the app of iOS already") && next.contains("for Android"), "{what} {next}");
+    assert_eq!(place.read("updraft.toml"), by_table);
+    let (what, next) = place.cli.run(&["release", "list"]).await.error(2);
+    assert_eq!(what, "no app is given");
+    assert!(next.contains("--app demo or --app demo-android"), "{next}");
+    // The app of a whole project, from before there were tables, changes nothing for the platforms.
+    place.cli.write("updraft.toml", format!("app = \"demo\"\n{by_table}"));
+    let made = place.cli.json(&["init", "--yes"]).await;
+    assert_eq!((&made["ios"]["app"], &made["android"]["app"]), (&json!("demo"), &json!("demo-android")));
+    assert!(place.read(strings).contains(&android) && place.read("ios/Demo/Info.plist").contains(&place.key));
+    place.cli.write("updraft.toml", &by_table);
 
     // Both tables are known now: each platform gets what its own app has.
     let (plist, strings_text) = (place.read("ios/Demo/Info.plist"), place.read(strings));

@@ -115,7 +115,7 @@ async fn what_cannot_sign_gets_one_clear_line() {
     fs::write(cli.project().join("bundle.zip"), Bundle::script("x").0).unwrap();
     for (path, key, said, advice) in [
         ("CodePush", "curve.pem", "curve.pem is no RSA key", "openssl genrsa"),
-        ("CodePush", "public.pem", "public.pem is a public key, not an RSA private key", "openssl genrsa"),
+        ("CodePush", "public.pem", "public.pem is a public key, not an RSA private key", "the private key that belongs to it"),
         ("CodePush", "encrypted.pem", "encrypted.pem is encrypted", "openssl pkey"),
         ("CodePush", "old-encrypted.pem", "old-encrypted.pem is encrypted", "openssl pkey"),
         ("CodePush", "small.pem", "fewer than 2048 bits", "openssl genrsa"),
