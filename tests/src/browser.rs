@@ -163,7 +163,8 @@ fn capabilities(program: &Path, folder: &Path) -> Value {
         // Its sandbox refuses root.
         arguments.push("--no-sandbox");
     }
-    let downloads = json!({ "download.default_directory": folder.join("downloads"), "download.prompt_for_download": false });
+    let downloads = json!({ "download.default_directory": folder.join("downloads"), "download.prompt_for_download": false,
+        "profile.default_content_setting_values.automatic_downloads": 1 });
     json!({
         "browserName": "chrome",
         "goog:chromeOptions": { "binary": program, "args": arguments, "prefs": downloads },

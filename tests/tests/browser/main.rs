@@ -5,3 +5,4 @@
 mod cli;
 mod dashboard;
 mod origins;
+mod uploads;

@@ -324,7 +324,8 @@ impl Sweep {
             let request = self.request("GET", path);
             self.expect(404, ExpectedHeaders::Plain, request).await;
         }
-        for (path, methods) in [(snapshot.as_str(), "GET, HEAD"), ("/internal/v1/reports", "POST")] {
+        for (path, methods) in [(snapshot.as_str(), "GET, HEAD"), ("/internal/v1/reports", "POST"), ("/internal/v1/edge-counters", "POST")]
+        {
             for method in METHODS {
                 let request = self.request(method, path);
                 self.expect(404, ExpectedHeaders::Plain, request).await;

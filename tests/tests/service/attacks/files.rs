@@ -129,9 +129,9 @@ async fn dns_rebinding_cannot_read_bindings() {
     }
     // Hosts that a Worker's binding and local users send.
     for host in ["fake-host", &bindings, &format!("localhost:{port}"), "[::1]:8081", "localhost"] {
-        ask("host", host).await.assert(200);
+        ask("host", host).await.assert_status(200);
     }
-    ask("sec-fetch-site", "none").await.assert(200);
+    ask("sec-fetch-site", "none").await.assert_status(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

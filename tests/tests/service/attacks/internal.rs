@@ -160,7 +160,8 @@ async fn internal_paths_are_indistinguishable_from_absent_ones() {
     let client = app.anonymous();
     let absent = client.get("/internal/nothing").await.refused(404);
     let snapshot = format!("/internal/v1/snapshots/{staging}");
-    for path in [BATCHES, "/internal/v1/reports/", &snapshot, "/internal/v1/snapshots/short", "/internal/v1/snapshots/%ff"] {
+    let of_snapshots = [&snapshot, "/internal/v1/snapshots/short", "/internal/v1/snapshots/%ff", "/internal/v1/versions?keys=%ff"];
+    for path in [&[BATCHES, "/internal/v1/reports/", "/internal/v1/edge-counters"][..], &of_snapshots[..]].concat() {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"] {
             for signature in [None, Some("t=1,v1=00"), Some("invented")] {
                 let mut request = client.request(method.parse().unwrap(), path);

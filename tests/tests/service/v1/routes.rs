@@ -61,6 +61,8 @@ const ROUTES: &[(&str, &[&str])] = &[
     ("/auth/link", &["GET", "HEAD"]),
     ("/internal/v1/reports", &["POST"]),
     ("/internal/v1/snapshots/0123456789", &["GET", "HEAD"]),
+    ("/internal/v1/versions", &["GET", "HEAD"]),
+    ("/internal/v1/edge-counters", &["POST"]),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
