@@ -18,6 +18,8 @@ const MAX_UNKNOWN: usize = 4_096;
 const MAX_UNCONFIRMED: usize = 4_096;
 /// After this time, a background refresh counts as canceled, and another request may start one.
 const LEASE_MS: i64 = 10_000;
+/// After control could not say versions, it is left alone for so long.
+const PAUSE_MS: i64 = 5_000;
 /// The rate limit for lookups at control, per second.
 const LOOK_UPS_PER_SECOND: usize = 20;
 
@@ -198,10 +200,13 @@ impl<S> Memory<S> {
     }
 
     /// Records control's answer for these keys, and returns those whose version there is higher. They stay unconfirmed until it has been fetched.
-    /// Without an answer, none is confirmed.
-    pub fn confirm_versions(&mut self, keys: Vec<String>, controls: Option<impl Fn(&str) -> Option<i64>>) -> Vec<String> {
+    /// Without an answer, none is confirmed, and control is left alone for a while.
+    pub fn confirm_versions(&mut self, keys: Vec<String>, controls: Option<impl Fn(&str) -> Option<i64>>, now: i64) -> Vec<String> {
+        let Some(controls) = controls else {
+            self.asking_until = now + PAUSE_MS;
+            return Vec::new();
+        };
         self.asking_until = 0;
-        let Some(controls) = controls else { return Vec::new() };
         let mut behind = Vec::new();
         for key in keys {
             let held = self.entries.peek(key.as_str()).map(|entry| entry.revision.version);
@@ -349,11 +354,13 @@ mod tests {
         let behind = memory.confirm_versions(
             asked,
             Some(|key: &str| [("b", 1), ("c", 2)].into_iter().find_map(|(known, version)| (known == key).then_some(version))),
+            101,
         );
         assert_eq!(behind, ["c"], "control does not know d, and has no other version of b");
         assert_eq!(memory.take_unconfirmed(102), ["c"], "until it has been fetched");
-        memory.confirm_versions(vec!["c".to_owned()], None::<fn(&str) -> Option<i64>>);
-        assert_eq!(memory.take_unconfirmed(103), ["c"], "without an answer nothing is confirmed");
+        memory.confirm_versions(vec!["c".to_owned()], None::<fn(&str) -> Option<i64>>, 103);
+        assert!(memory.take_unconfirmed(5_102).is_empty(), "control is left alone");
+        assert_eq!(memory.take_unconfirmed(5_103), ["c"], "without an answer nothing is confirmed");
         memory.insert("c", Rc::new("c2"), Place { is_from_control: true, ..place(2) }, 104);
         assert!(!memory.has_unconfirmed(100_000));
         memory.insert("b", Rc::new("b2"), place(2), 105);

@@ -115,7 +115,8 @@ async fn follow_up(settings: &Settings) {
         let versions = fetch_versions(settings, &keys).await;
         let is_answered = versions.is_some();
         let version = versions.map(|versions| move |key: &str| versions.get(key)?.as_i64());
-        let behind = MEMORY.with_borrow_mut(|memory| memory.confirm_versions(keys, version));
+        let now = env::now().as_millis();
+        let behind = MEMORY.with_borrow_mut(|memory| memory.confirm_versions(keys, version, now));
         for key in &behind {
             tally::note(Event::Replayed, "snapshot.replayed", json!({"from": "kv"}));
             replace(settings, key).await;
