@@ -405,7 +405,9 @@ async fn what_the_edge_did_not_trust_is_counted_once_and_shown_by_health() {
     let app = TestApp::spawn().await;
     let told = |sequence: i64| json!({ "isolate": "0a1b2c", "sequence": sequence, "counts": { "distrusted": 2, "alteredBundles": 1, "later": 7 } });
     let health = async || app.anonymous().get("/v1/health").await.assert(200)["checks"]["edge"].clone();
-    let counted = async || app.number("SELECT COALESCE(SUM(distrusted + old + replayed + altered_bundles), 0) FROM edge_counters").await;
+    let counted = async || {
+        app.number("SELECT CAST(COALESCE(SUM(distrusted + old + replayed + altered_bundles), 0) AS BIGINT) FROM edge_counters").await
+    };
     assert_eq!(health().await, "off");
     send(&app, Method::POST, COUNTERS, None, told(1).to_string().into_bytes()).await.refused(404);
     let nothing = json!({ "isolate": "0a1b2c", "sequence": 9, "counts": {} });

@@ -6,6 +6,7 @@ use control::testing::jobs::{self, Pusher};
 use control::testing::settings::KvConfig;
 use serde_json::json;
 use tests::kv::{Faults, KvStandIn, NAMESPACE, TOKEN};
+use tests::program::run;
 use tests::wait::eventually;
 use tests::{Bundle, Client, Clock, Options, TestApp};
 
@@ -412,4 +413,25 @@ async fn after_the_secret_has_changed_all_snapshots_are_signed_with_the_new_one(
     })
     .await;
     assert_eq!(names.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_snapshots_are_published_on_request() {
+    let (app, kv, ada) = pushing().await;
+    until_equal(&app, &kv).await;
+    let keys = [key_of(&ada, "Staging").await, key_of(&ada, "Production").await];
+    for key in &keys {
+        kv.remove(key);
+    }
+    let publish = ["snapshots", "publish", "--all"];
+    let ended = run(&app.settings(), &publish).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(ended.err.contains("Snapshots to write: 2") && ended.err.contains("All 2 snapshots are in KV."), "{}", ended.err);
+    assert!(keys.iter().all(|key| kv.value(key).is_some()));
+    assert_eq!(kv.seen().too_soon, 0);
+    assert_eq!(run(&app.settings(), &publish[..2]).await.code, Some(2), "a typing error must not rewrite everything");
+
+    let ended = run(&TestApp::spawn().await.settings(), &publish).await;
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.err.contains("UPDRAFT_KV_API is not set"), "{}", ended.err);
 }

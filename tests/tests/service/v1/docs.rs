@@ -129,9 +129,9 @@ const UNDESCRIBED: &[(&str, usize)] = &[
     ("http/devices/bundle.rs", 2),
     ("http/devices/http.rs", 2),
     // For the edge only.
-    ("http/devices/mod.rs", 1),
     ("http/edge/bindings.rs", 4),
     ("http/edge/reports.rs", 1),
+    ("http/edge/snapshots.rs", 3),
     // For users and probes.
     ("http/api/health.rs", 1),
     // The CodePush dialect: its operations are in a list of their own, each with a row in the access table. App Center's paths are refused.
