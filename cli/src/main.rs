@@ -14,6 +14,7 @@ mod error;
 mod output;
 mod package;
 mod usage;
+mod xml;
 
 use std::process::ExitCode;
 

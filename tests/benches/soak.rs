@@ -1,13 +1,13 @@
 //! The full-size soak test, on the database of `TEST_DATABASE`, with the numeric options `--events`, `--clients`, `--kills` and `--seed`. Prints a
 //! summary and fails on any error. With `edge` it runs the load on the edge instead, with `attacks` the attacks on connections, with `import` imports
-//! that are killed.
+//! that are killed, with `storage` random changes of what is stored.
 //!
 //! The program is `updraft-control` next to this one, or the one in `UPDRAFT_CONTROL`.
 
 use std::process::ExitCode;
 
 use tests::load::{self, Size};
-use tests::soak::{Plan, attacks, import, run};
+use tests::soak::{Plan, attacks, import, run, storage};
 
 /// The requested run, or `None` if the arguments are invalid. Cargo adds `--bench`.
 fn plan() -> Option<Plan> {
@@ -43,6 +43,15 @@ async fn main() -> ExitCode {
         let outcome = import::run(plan).await;
         println!("{outcome}");
         return if outcome.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    if std::env::args().skip(1).filter(|word| word != "--bench").eq(["storage"]) {
+        let mut is_faulty = false;
+        for store in [storage::Store::Folder, storage::Store::Bucket] {
+            let outcome = storage::run(storage::Plan { store, steps: 10_000, kills: 400, seed: 1 }).await;
+            println!("{outcome}\n");
+            is_faulty |= !outcome.faults.is_empty();
+        }
+        return if is_faulty { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     }
     let Some(plan) = plan() else {
         eprintln!("soak: --events (10 or more), --clients (1 or more), --kills and --seed take a number each");

@@ -102,6 +102,11 @@ impl TestBucket {
         names
     }
 
+    /// The bytes of an object; `None` if it is not there.
+    pub fn content(&self, name: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.root.path().join(NAME).join(name)).ok()
+    }
+
     /// Changes the bytes of an object behind everybody's back.
     pub fn damage(&self, name: &str) {
         let path = self.root.path().join(NAME).join(name);

@@ -1,6 +1,7 @@
 //! `cargo xtask soak`: sends 200,000 random events from 5,000 devices to a release build of the control plane, which is killed 20 times meanwhile, and
 //! compares the counters with the expected values; on SQLite, then on PostgreSQL. `cargo xtask soak edge`: floods of random requests, and many devices
 //! at once. `cargo xtask soak attacks`: attacks with connections alone, and a planted panic. `cargo xtask soak import`: imports that are killed.
+//! `cargo xtask soak storage`: random changes of what is stored, by a program that is killed.
 
 use std::env;
 
@@ -25,6 +26,9 @@ pub(crate) enum Other {
     /// Import 3 apps, 8 deployments and 1,000 releases from a second Updraft with a release build that is killed 20 times; in the end everything must be as
     /// if it had never been killed
     Import,
+    /// Upload, promote, roll back and delete 10,000 times at random, in a folder and in a bucket, with a release build that is killed 400 times on each; every
+    /// release must keep its bundle, and nothing else may stay
+    Storage,
 }
 
 /// The command's options, passed on to the soak test.
@@ -73,9 +77,19 @@ pub(crate) fn run_attacks(session: &Session) -> Result<(), Failure> {
 
 /// Runs imports that are killed, and fails if anything differs in the end.
 pub(crate) fn run_import(session: &Session) -> Result<(), Failure> {
+    run_killed(session, "import")
+}
+
+/// Runs random changes of what is stored, and fails if a release lost its bundle, or something stayed.
+pub(crate) fn run_storage(session: &Session) -> Result<(), Failure> {
+    run_killed(session, "storage")
+}
+
+/// Runs a soak test that kills the release build.
+fn run_killed(session: &Session, name: &str) -> Result<(), Failure> {
     session.run(session::cargo().args(["build", "--release", "--package", "control", "--bin", "updraft-control"]))?;
     let mut command = session::cargo();
-    command.args(["bench", "--package", "tests", "--bench", "soak", "--profile", "dev", "--", "import"]);
+    command.args(["bench", "--package", "tests", "--bench", "soak", "--profile", "dev", "--", name]);
     session.run(command.env("UPDRAFT_CONTROL", paths::target().join("release/updraft-control")))
 }
 

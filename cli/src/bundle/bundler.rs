@@ -66,7 +66,7 @@ pub(super) async fn run(project: &Project, framework: Framework, options: &Build
     }
     command.args(&options.extra_bundler_option);
     let finished = run::run(&mut command, "the bundler", Output::Shown, is_quiet).await?;
-    finished.check("the bundler", "Correct what it names, then run the command again. Its whole output is shown without --quiet.")?;
+    finished.check("the bundler", &run::with_output("Correct what it names, then run the command again.", is_quiet))?;
     if fs::metadata(job.bundle).is_ok_and(|bundle| bundle.len() > 0) {
         return Ok(());
     }

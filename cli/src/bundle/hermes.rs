@@ -77,8 +77,8 @@ pub(super) async fn compile(
     command.arg(bundle.file_name().unwrap_or(bundle.as_os_str()));
     command.current_dir(bundle.parent().unwrap_or(&project.root));
     let finished = run::run(&mut command, "the Hermes compiler", Output::Shown, is_quiet).await?;
-    finished
-        .check("the Hermes compiler", "Correct what it names, or check --extra-hermes-flag. Its whole output is shown without --quiet.")?;
+    let next = "Correct what it names, or check --extra-hermes-flag.";
+    finished.check("the Hermes compiler", &run::with_output(next, is_quiet))?;
     if is_bytecode(bytecode) {
         return Ok(());
     }
@@ -97,7 +97,7 @@ fn flags(react_native: Option<(u64, u64)>, options: &BuildOptions) -> Vec<String
 }
 
 /// Whether a file is Hermes bytecode.
-pub(super) fn is_bytecode(file: &Path) -> bool {
+pub(crate) fn is_bytecode(file: &Path) -> bool {
     let read = || -> io::Result<[u8; 8]> {
         let mut magic = [0; 8];
         File::open(file)?.read_exact(&mut magic)?;

@@ -14,6 +14,7 @@ mod keep;
 mod node;
 mod options;
 mod project;
+mod public_key;
 mod run;
 mod source_map;
 pub(crate) mod target_version;
@@ -23,8 +24,10 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+pub(crate) use self::hermes::is_bytecode;
 pub(crate) use self::options::{BaseOption, BuildOptions};
 pub(crate) use self::project::install;
+pub(crate) use self::public_key::PublicKey;
 pub(crate) use self::run::hide;
 
 use self::engine::Engine;
@@ -130,6 +133,16 @@ impl Builder {
     /// The project as its native builds see it.
     pub(crate) async fn native_project(&self) -> NativeProject {
         NativeProject::of_build(&self.project, self.expo.as_ref(), &self.options.native, self.is_quiet).await
+    }
+
+    /// Whether the project has native projects for both platforms.
+    pub(crate) fn has_both_platforms(&self) -> bool {
+        [Platform::Ios, Platform::Android].iter().all(|platform| self.project.root.join(platform.name()).is_dir())
+    }
+
+    /// The public key with which the app's builds verify releases, if the project has one.
+    pub(crate) fn public_key(&self, platform: Platform) -> Option<PublicKey> {
+        public_key::of_project(&self.project, self.expo.as_ref(), platform, &self.options.native)
     }
 
     /// The folder with the project's `package.json`.

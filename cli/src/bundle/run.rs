@@ -114,6 +114,12 @@ impl Finished {
     }
 }
 
+/// Advice after a failure, with how to see the output that was not shown.
+pub(super) fn with_output(next: &str, is_quiet: bool) -> String {
+    let hidden = if is_quiet { " Its whole output is shown without --quiet and --output json." } else { "" };
+    format!("{next}{hidden}")
+}
+
 fn show(line: &str, is_quiet: bool) {
     if !is_quiet {
         terminal::line(line);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_SHA256, RsaKeyPair, UnparsedPublicKey};
 use rustls::pki_types::pem::PemObject;
@@ -84,6 +84,11 @@ impl SigningKey {
         })
     }
 
+    /// Whether a public key belongs to it.
+    pub(crate) fn belongs_to(&self, key: &VerifyingKey) -> bool {
+        self.0.public().as_ref() == key.0
+    }
+
     /// The contents of `.codepushrelease` for a package with this hash. Errors: failed (1).
     pub(crate) fn sign(&self, hash: &PackageHash, now: UnixMillis) -> Result<String> {
         let header = Header { alg: "RS256".to_owned(), typ: Some("JWT".to_owned()) };
@@ -112,13 +117,31 @@ impl VerifyingKey {
         if pem.label != "PUBLIC KEY" {
             return Err(pem.wrong("an RSA public key", next));
         }
-        let damaged = || Error::usage(format!("{given} cannot be used: it is damaged"), next);
-        let der = SubjectPublicKeyInfoDer::from_pem_slice(pem.text.as_bytes()).map_err(|_| damaged())?;
-        let info = SubjectPublicKeyInfoRef::try_from(der.as_ref()).map_err(|_| damaged())?;
+        let refused = |why: &str| Error::usage(format!("{given} {why}"), next);
+        let damaged = "cannot be used: it is damaged";
+        let der = SubjectPublicKeyInfoDer::from_pem_slice(pem.text.as_bytes()).map_err(|_| refused(damaged))?;
+        Self::of_der(der.as_ref()).map_err(refused)
+    }
+
+    /// The key in an app's native project, in which the lines of the PEM can be joined. The SDKs remove the first and the last line, and decode the rest.
+    /// Errors: what is wrong with it.
+    pub(crate) fn of_app(text: &str) -> Result<Self, &'static str> {
+        let text = ["-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----", "\\n"]
+            .iter()
+            .fold(text.to_owned(), |text, part| text.replace(part, ""));
+        let letters: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
+        let der = BASE64_STANDARD.decode(letters).map_err(|_| "is not a public key as PEM")?;
+        Self::of_der(&der)
+    }
+
+    /// A key in the structure of RFC 5280, section 4.1.2.7. Errors: what is wrong with it.
+    fn of_der(der: &[u8]) -> Result<Self, &'static str> {
+        let damaged = "cannot be used: it is damaged";
+        let info = SubjectPublicKeyInfoRef::try_from(der).map_err(|_| damaged)?;
         if info.algorithm.oid != RSA {
-            return Err(Error::usage(format!("{given} is no RSA key: SDKs verify RS256 only"), next));
+            return Err("is no RSA key: SDKs verify RS256 only");
         }
-        info.subject_public_key.as_bytes().map(|key| Self(key.to_vec())).ok_or_else(damaged)
+        info.subject_public_key.as_bytes().map(|key| Self(key.to_vec())).ok_or(damaged)
     }
 
     /// What a signature says. Errors: why an SDK with this key would refuse it.

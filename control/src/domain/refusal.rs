@@ -193,9 +193,9 @@ messages! {
         /// Keys of deleted deployments that stay reserved for an account.
         KeptKeys(i64) = "the quota of {0} keys of deleted deployments per account is reached: reuse one of them as the key of a new \
             deployment",
-        /// Stored bytes. Only the administrator can help, since bundles are never deleted.
-        StoredBytes(u64) = "the quota of {0} bytes of bundles per account is reached: ask your administrator to raise it; bundles of \
-            deleted apps and deployments still count",
+        /// Stored bytes.
+        StoredBytes(u64) = "the quota of {0} bytes of bundles per account is reached: delete what you no longer need, whose bundles \
+            still count for two days, or ask your administrator to raise it",
     }
 }
 

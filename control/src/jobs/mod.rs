@@ -3,6 +3,7 @@
 //! Their rules are in [`crate::domain`]. Start reading at [`start`] and [`runner::Job`].
 
 pub mod cleanup;
+pub mod deletion;
 pub mod history;
 pub mod import;
 pub mod mail;
@@ -45,6 +46,7 @@ pub fn start(context: &Arc<Context>, snapshots: &Snapshots, settings: Settings, 
         runner.start(move || reconcile::Reconcile::new(Arc::clone(&shared)));
     }
     runner.start(with(context, cleanup::Cleanup::new));
+    runner.start(with(context, deletion::Deletion::new));
     runner.start(with(context, history::History));
     runner.start(with(context, traces::Traces));
     let mails = Queue::new(context, Kind::Mail)?;

@@ -49,6 +49,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("releases", releases::repo::SQL),
         ("releases/blob", releases::blob::SQL),
         ("releases/parts", releases::parts::SQL),
+        ("releases/unused", releases::unused::SQL),
         ("second_factors/factors", factors::SQL),
         ("second_factors/passkeys", passkeys::repo::SQL),
         ("second_factors/passkeys/challenge", challenge::SQL),

@@ -32,7 +32,7 @@ const LARGEST: usize = 2 << 20;
 /// Runs all attacks, one after the other, on one program that must survive them.
 pub async fn run() {
     let plan = Plan { events: 10, clients: 1, kills: 0, seed: 1 };
-    let (place, key) = Place::make(&plan).await;
+    let (place, key) = Place::make(plan.binary_versions()).await;
     let serving = place.start_within(DESCRIPTORS).await;
     let owner = Client::new(&serving.base, Some(key));
     let deployments = publish(&owner).await;

@@ -10,6 +10,7 @@ pub mod events;
 pub mod import;
 pub mod model;
 pub mod server;
+pub mod storage;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -103,7 +104,7 @@ impl Display for Outcome {
 
 /// Runs a plan on the database of `TEST_DATABASE`.
 pub async fn run(plan: Plan) -> Outcome {
-    let (place, token) = Place::make(&plan).await;
+    let (place, token) = Place::make(plan.binary_versions()).await;
     let serving = place.start().await;
     let owner = Client::new(&serving.base, Some(token.clone()));
     let deployments = server::publish(&owner).await;

@@ -1,6 +1,7 @@
 //! The control plane in the soak test: the real program, killed and restarted on the same data, and its clients.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use control::testing;
 use control::testing::{Clock, Db};
@@ -9,7 +10,6 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use super::Plan;
 use super::events::{APPS, Deployment, RELEASES};
 use crate::app::{DOWNLOAD_SECRET, EDGE_SECRET};
 use crate::database::TestDatabase;
@@ -40,8 +40,8 @@ pub struct Caller {
 }
 
 impl Place {
-    /// An empty database with an account; also returns its access key.
-    pub async fn make(plan: &Plan) -> (Self, String) {
+    /// An empty database with an account; also returns its access key. `binary_versions` is the limit of a deployment.
+    pub async fn make(binary_versions: usize) -> (Self, String) {
         let (database, folder) = (TestDatabase::create().await, TempDir::new().unwrap());
         let data = folder.path().join("data");
         std::fs::create_dir_all(&data).unwrap();
@@ -59,7 +59,7 @@ impl Place {
             ("LIMIT_ACCOUNT_MANAGEMENT_API", any_number.clone()),
             ("LIMIT_UPLOADS", any_number.clone()),
             ("LIMIT_ACCOUNT_UPLOADS", any_number),
-            ("LIMIT_BINARY_VERSIONS", plan.binary_versions().to_string()),
+            ("LIMIT_BINARY_VERSIONS", binary_versions.to_string()),
             // Thousands of dropped reports are expected.
             ("LOG", "error".to_owned()),
         ];
@@ -73,6 +73,21 @@ impl Place {
         tx.commit().await.unwrap();
         db.close().await;
         (Self { settings, _database: database, _folder: folder }, key)
+    }
+
+    /// Adds settings, by their full names.
+    pub fn set(&mut self, settings: impl IntoIterator<Item = (String, String)>) {
+        self.settings.extend(settings);
+    }
+
+    /// The data folder.
+    pub fn data(&self) -> PathBuf {
+        PathBuf::from(&self.settings["UPDRAFT_DATA_DIR"])
+    }
+
+    /// The database.
+    pub fn database_url(&self) -> String {
+        self.settings["UPDRAFT_DATABASE_URL"].clone()
     }
 
     /// Starts the program on this data.

@@ -6,3 +6,4 @@ mod edge;
 mod heavy;
 mod leaving;
 mod soak;
+mod storage;

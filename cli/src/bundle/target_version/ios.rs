@@ -59,6 +59,21 @@ pub(super) fn version(root: &Path, name: Option<&str>, options: &NativeOptions) 
     Err(format!("{} has no {SETTING}, and its Info.plist no CFBundleShortVersionString", shown(root, &xcode.file)))
 }
 
+/// The app's `Info.plist`, if it is certain which file it is.
+pub(super) fn info_plist(root: &Path, name: Option<&str>, options: &NativeOptions) -> Option<PathBuf> {
+    if let Some(given) = &options.plist_file {
+        return Some(root.join(given)).filter(|file| file.is_file());
+    }
+    let project = project(root, options).ok()?;
+    if options.plist_file_prefix.is_none()
+        && let Some(xcode) = xcode(root, options).ok()?
+        && let Some(file) = xcode.settings.get("INFOPLIST_FILE").ok()?
+    {
+        return Some(folder(&xcode.file).join(file)).filter(|file| file.is_file());
+    }
+    places(root, name, project.as_deref(), options).into_iter().find(|file| file.is_file())
+}
+
 fn without_version(root: &Path, file: &Path) -> String {
     format!("{} has no CFBundleShortVersionString", shown(root, file))
 }

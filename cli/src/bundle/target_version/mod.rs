@@ -87,6 +87,21 @@ pub(super) fn of_project(
     }
 }
 
+/// The files of a platform's native project that can have settings of the SDK. Some of them may not exist.
+pub(super) fn settings_files(root: &Path, name: Option<&str>, platform: Platform, options: &NativeOptions) -> Vec<PathBuf> {
+    match platform {
+        Platform::Android => {
+            let Some(gradle) = gradle::find(root, options.gradle_file.as_deref()) else { return Vec::new() };
+            let values = gradle.with_file_name("src").join("main/res/values");
+            let entries = std::fs::read_dir(values).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+            let mut files: Vec<PathBuf> = entries.filter(|file| file.extension().is_some_and(|extension| extension == "xml")).collect();
+            files.sort();
+            files
+        }
+        Platform::Ios => ios::info_plist(root, name, options).into_iter().collect(),
+    }
+}
+
 /// The version of the native project; `None` if there is no such project. Errors: why it cannot be determined.
 fn native(root: &Path, name: Option<&str>, platform: Platform, options: &NativeOptions) -> Result<Option<TargetVersion>, String> {
     match platform {
@@ -124,7 +139,7 @@ fn exact(version: &str, source: String) -> Result<TargetVersion, String> {
 }
 
 /// A path for people: below the project if it is.
-fn shown(root: &Path, path: &Path) -> String {
+pub(super) fn shown(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string().replace('\\', "/")
 }
 

@@ -2,7 +2,7 @@
 
 use super::edits::Edits;
 use super::plan::{ByHand, Plan, Sdk};
-use super::xml::{self, Element};
+use crate::xml::{self, Element};
 
 /// The changes to a Cordova project.
 pub(super) fn plan(plan: &mut Plan, sdk: &Sdk) {
@@ -12,7 +12,7 @@ pub(super) fn plan(plan: &mut Plan, sdk: &Sdk) {
 
 /// Puts the server and the key into each platform, or into the whole app if it has no platforms.
 pub(super) fn edit(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
-    let root = xml::parse(text)?;
+    let root = xml::parse(text).map_err(ByHand)?;
     if root.name != "widget" {
         return Err(ByHand(format!("its root is <{}>, not <widget>", root.name)));
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::xml::Element;
+use crate::xml::Element;
 
 /// A text and the changes to it.
 #[derive(Debug)]

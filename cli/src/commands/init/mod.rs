@@ -19,7 +19,6 @@ pub(super) mod state;
 mod strings;
 mod target;
 mod text;
-mod xml;
 
 use std::path::PathBuf;
 

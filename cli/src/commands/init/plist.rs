@@ -2,14 +2,14 @@
 
 use super::edits::Edits;
 use super::plan::{ByHand, Sdk};
-use super::xml::{self, Element};
+use crate::xml::{self, Element};
 
 /// Puts the server and the key in.
 pub(super) fn edit(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
     if text.starts_with("bplist") {
         return Err(ByHand("it is binary; `plutil -convert xml1` makes it text".to_owned()));
     }
-    let root = xml::parse(text)?;
+    let root = xml::parse(text).map_err(ByHand)?;
     let dict = dict(&root)?;
     let mut edits = Edits::new(text);
     let mut missing = Vec::new();

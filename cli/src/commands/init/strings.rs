@@ -2,11 +2,11 @@
 
 use super::edits::Edits;
 use super::plan::{ByHand, Sdk};
-use super::xml;
+use crate::xml;
 
 /// Puts the server and the key in.
 pub(super) fn edit(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
-    let root = xml::parse(text)?;
+    let root = xml::parse(text).map_err(ByHand)?;
     if root.name != "resources" {
         return Err(ByHand(format!("its root is <{}>, not <resources>", root.name)));
     }

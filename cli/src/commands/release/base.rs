@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use zip::ZipArchive;
 
 use super::Target;
-use crate::bundle::{BaseOption, Builder, Platform};
+use crate::bundle::{self, BaseOption, Builder, Platform};
 use crate::client::path;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -54,6 +54,10 @@ impl Base {
     ) -> Result<Option<Self>> {
         match builder.base() {
             None => Ok(None),
+            Some(BaseOption::File(file)) if file.is_file() && !bundle::is_bytecode(file) => {
+                let next = "Give the bundle itself, such as CodePush/main.jsbundle of a release's package, or --base auto.";
+                Err(Error::usage(format!("{} is not Hermes bytecode", file.display()), next))
+            }
             Some(BaseOption::File(file)) if file.is_file() => {
                 // The compiler runs in another folder.
                 let place = std::path::absolute(file).map_err(|error| error.to_string());

@@ -12,7 +12,7 @@ use super::fingerprint::Binaries;
 use super::options::{self, DeliveryOptions, NotesOption};
 use super::platforms::PlatformOptions;
 use super::publish::Publication;
-use super::warnings::Warnings;
+use super::warnings::{self, Warnings};
 use crate::arguments::DeploymentOption;
 use crate::bundle::target_version::TargetVersion;
 use crate::bundle::{self, BaseOption, BuildOptions, Builder, Built, Framework, Platform};
@@ -114,8 +114,13 @@ impl BuildAndRelease {
         }
         if let Some(job) = jobs.first_mut() {
             job.warnings.add(warning);
+            job.warnings.add(self.platforms.shared_app(context, builder.has_both_platforms(), &self.deployment));
         }
         compare(&builder, &mut jobs).await;
+        for job in &mut jobs {
+            let public_key = builder.public_key(job.platform);
+            job.warnings.add(public_key.and_then(|found| warnings::unverified(job.platform, &found, key.as_deref())));
+        }
         if !self.dry_run {
             // Finds a wrong app or deployment before minutes of work.
             for job in &mut jobs {

@@ -21,8 +21,8 @@ pub(in crate::commands) enum Choice {
 #[derive(Clone, Debug, Args)]
 pub(super) struct PlatformOptions {
     /// The platform, or all to release both in one run.
-    #[arg(long, value_enum, value_name = "ios|android|all")]
-    platform: Choice,
+    #[arg(long, value_enum, value_name = "ios|android|all", value_delimiter = ',', required = true)]
+    platform: Vec<Choice>,
     /// The app for iOS. Default: ios.app in updraft.toml.
     #[arg(long, value_name = "NAME")]
     app_ios: Option<String>,
@@ -54,9 +54,13 @@ fn check_other(context: &Context, platform: Platform, option: Option<&str>) -> R
 }
 
 impl PlatformOptions {
+    fn has(&self, choice: Choice) -> bool {
+        self.platform.contains(&choice) || self.platform.contains(&Choice::All)
+    }
+
     /// Whether both platforms are released.
     pub(super) fn are_both(&self) -> bool {
-        self.platform == Choice::All
+        self.has(Choice::Ios) && self.has(Choice::Android)
     }
 
     /// The platforms, each with the deployment that gets its release. Errors: usage (2) if two would have the same one.
@@ -66,11 +70,8 @@ impl PlatformOptions {
             option.app.app = self.app(context, platform, given.app.app.as_deref());
             (platform, option)
         };
-        let all = match self.platform {
-            Choice::Ios => vec![option(Platform::Ios)],
-            Choice::Android => vec![option(Platform::Android)],
-            Choice::All => vec![option(Platform::Ios), option(Platform::Android)],
-        };
+        let chosen = [(Choice::Ios, Platform::Ios), (Choice::Android, Platform::Android)];
+        let all: Vec<_> = chosen.into_iter().filter(|(choice, _)| self.has(*choice)).map(|(_, platform)| option(platform)).collect();
         for (platform, option) in &all {
             check_other(context, *platform, option.app.app.as_deref())?;
         }
@@ -83,6 +84,22 @@ impl PlatformOptions {
             return Err(Error::usage(what, next));
         }
         Ok(all)
+    }
+
+    /// A warning if one platform of two is released to the app that the project file has for the whole project: a release of the other platform without
+    /// `--app` would go to the same devices. `has_both` says whether the project has both.
+    pub(super) fn shared_app(&self, context: &Context, has_both: bool, given: &DeploymentOption) -> Option<String> {
+        let project = &context.project.as_ref()?.project;
+        let app = project.app.as_deref()?;
+        let is_for_all = given.app.app.as_deref().unwrap_or_default().is_empty() && project.ios.is_none() && project.android.is_none();
+        let is_own = self.app_ios.is_some() || self.app_android.is_some();
+        let platform = if self.has(Choice::Ios) { Platform::Ios } else { Platform::Android };
+        (has_both && is_for_all && !is_own && !self.are_both()).then(|| {
+            format!(
+                "updraft.toml has one app for iOS and Android, and a bundle runs on one of them only. Move app = \"{app}\" into the table [{}], and give the other platform an app of its own",
+                platform.name()
+            )
+        })
     }
 
     /// The platform's app: its own option, `--app`, its table in the project file. Without one, the project file's `app` is used, as everywhere.

@@ -6,8 +6,10 @@ use shared::package::{is_bundle, is_single_bundle};
 
 use std::path::Path;
 
+use crate::bundle::{Platform, PublicKey};
 use crate::context::Context;
 use crate::output::times;
+use crate::package::signature::{SigningKey, VerifyingKey};
 use crate::package::{Kind, Package, PackagedFile};
 
 /// How much larger a package can be without a warning, in bytes, however small it was before.
@@ -46,6 +48,26 @@ pub(super) fn larger(package: &Package, newest: &Release) -> Option<String> {
             times::size(before)
         )
     })
+}
+
+/// A release that the app's own public key does not verify: devices would download and refuse it.
+pub(super) fn unverified(platform: Platform, public_key: &PublicKey, key: Option<&SigningKey>) -> Option<String> {
+    let PublicKey { text, source } = public_key;
+    let platform = platform.title();
+    let Some(key) = key else {
+        return Some(format!(
+            "the {platform} app has a public key ({source}), and this release is not signed: devices refuse it. Add --sign-key"
+        ));
+    };
+    match VerifyingKey::of_app(text) {
+        Ok(public) if key.belongs_to(&public) => None,
+        Ok(_) => Some(format!(
+            "the {platform} app has another public key ({source}) than the one that belongs to --sign-key: devices refuse this release. Sign it with the key of the app"
+        )),
+        Err(why) => Some(format!(
+            "the public key of the {platform} app ({source}) {why}: devices refuse every release. Correct it, and ship a new build"
+        )),
+    }
 }
 
 /// A package in which devices find nothing to run. It is only a warning: an SDK can be told another name.

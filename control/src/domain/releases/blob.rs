@@ -14,10 +14,10 @@ use crate::{on, on_write};
 // meanwhile has no account; the upload is then refused and deletes the row.
 const TOUCH: &str = "INSERT INTO blobs (app_id, sha256, size, last_used_time, deleting, account_id) \
     VALUES ($1, $2, $3, $4, FALSE, COALESCE((SELECT a.owner_id FROM apps a WHERE a.id = $1), '')) \
-    ON CONFLICT (app_id, sha256) DO UPDATE SET deleting = FALSE, \
+    ON CONFLICT (app_id, sha256) DO UPDATE SET \
     account_id = CASE WHEN excluded.account_id = '' THEN blobs.account_id ELSE excluded.account_id END, \
     last_used_time = CASE WHEN blobs.last_used_time >= excluded.last_used_time THEN blobs.last_used_time + 1 ELSE excluded.last_used_time END \
-    RETURNING last_used_time";
+    WHERE blobs.deleting = FALSE RETURNING last_used_time";
 const DISCARD: &str = "DELETE FROM blobs WHERE app_id = $1 AND sha256 = $2 AND last_used_time = $3 \
     AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.app_id = $1 AND (r.blob_sha256 = $2 OR r.manifest_sha256 = $2)) \
     AND NOT EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.app_id = $1 AND d.blob_sha256 = $2) \
@@ -26,8 +26,9 @@ const STAMP: &str = "SELECT last_used_time FROM blobs WHERE app_id = $1 AND sha2
 
 // The app's current owner: the app may have been transferred since the blob was stored, and an earlier release running beside this one stores no
 // account. A concurrent transfer is impossible, because both lock the deployment.
-const HOLD: &str = "UPDATE blobs SET last_used_time = last_used_time + 1, deleting = FALSE, \
-    account_id = COALESCE((SELECT a.owner_id FROM apps a WHERE a.id = $1), account_id) WHERE app_id = $1 AND sha256 = $2";
+const HOLD: &str = "UPDATE blobs SET last_used_time = last_used_time + 1, \
+    account_id = COALESCE((SELECT a.owner_id FROM apps a WHERE a.id = $1), account_id) \
+    WHERE app_id = $1 AND sha256 = $2 AND deleting = FALSE";
 const GIVE: &str = "UPDATE blobs SET account_id = $2 WHERE app_id = $1";
 const TOUCH_RELEASED: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $3 THEN last_used_time + 1 ELSE $3 END \
     WHERE app_id = $1 AND sha256 IN (SELECT blob_sha256 FROM releases WHERE deployment_id = $2 \
@@ -43,12 +44,13 @@ const FILE_SIZES: &str = "SELECT file_sizes FROM blobs WHERE app_id = $1 AND sha
 /// Every statement of this file.
 pub const SQL: &[&str] = &[TOUCH, DISCARD, STAMP, HOLD, GIVE, TOUCH_RELEASED, TOUCH_ALL, NOTE_FILE_SIZES, FILE_SIZES];
 
-/// Records a use of the blob before its object is looked up, and returns the stamp of this use.
-pub async fn touch(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, size: i64, now: UnixMillis) -> sqlx::Result<i64> {
-    on!(tx, |conn| sqlx::query_scalar(TOUCH).bind(app).bind(sha256).bind(size).bind(now).fetch_one(conn).await)
+/// Records a use of the blob before its object is looked up, and returns the stamp of this use. `None` while its object is being deleted: what is stored then
+/// could be deleted with it.
+pub async fn touch(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, size: i64, now: UnixMillis) -> sqlx::Result<Option<i64>> {
+    on!(tx, |conn| sqlx::query_scalar(TOUCH).bind(app).bind(sha256).bind(size).bind(now).fetch_optional(conn).await)
 }
 
-/// Claims the blob for a release that this transaction creates; `false` if it was deleted since and must be stored again.
+/// Claims the blob for a release that this transaction creates; `false` if it was deleted since, or is being deleted, and must be stored again.
 ///
 /// It advances the stamp, so that an earlier user can no longer delete the blob. It also locks the row, so a concurrent [`discard`] either has
 /// deleted it or will see the new stamp.

@@ -9,7 +9,7 @@
 //!
 //! Every other operation has its own file, with its rules; all that create a release end in `service::add`. `size` limits what one deployment and one
 //! account may cost, `current` returns deployments with their newest release, `contents` the files of a package and what differs between two,
-//! in `turns`. `outlook` tells what devices get, `base_bundle` which bundle they have.
+//! in `turns`. `unused` deletes what nothing needs any more. `outlook` tells what devices get, `base_bundle` which bundle they have.
 
 pub mod allowance;
 pub mod base_bundle;
@@ -28,6 +28,7 @@ pub mod rollback;
 pub mod service;
 pub mod size;
 pub mod turns;
+pub mod unused;
 pub mod upload;
 
 pub use allowance::UploadAllowance;

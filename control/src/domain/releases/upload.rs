@@ -5,6 +5,7 @@
 use std::io::{Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, TryStreamExt};
@@ -38,6 +39,15 @@ const BODY_OVERHEAD: u64 = 1 << 20;
 /// How often to store the bytes before giving up. Each retry means that another upload of the same bytes was refused between this upload's store and
 /// its commit.
 const MAX_STORES: usize = 5;
+
+/// How long to wait for the deletion of an earlier object with the same bytes, each time: three seconds in all.
+const DELETION_WAITS: [Duration; 5] = [
+    Duration::from_millis(100),
+    Duration::from_millis(200),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_millis(1_200),
+];
 
 /// An upload that was accepted before its body is read.
 #[derive(Debug)]
@@ -260,9 +270,7 @@ pub(crate) async fn inspect(app: &Context, file: NamedTempFile, size: u64, sha25
 /// Records the blob's use, then stores the object unless it exists. Returns what [`take_back`] needs.
 pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &Path) -> Result<(Sha256Hex, i64)> {
     let size = tokio::fs::metadata(file).await.map_err(Error::unavailable)?.len();
-    let mut tx = app.db.write().await?;
-    let stamp = blob::touch(&mut tx, of, sha256, i64::try_from(size).map_err(Error::internal)?, app.now()).await?;
-    tx.commit().await?;
+    let stamp = touch(app, of, sha256, i64::try_from(size).map_err(Error::internal)?).await?;
     let key = BlobKey { app: of.clone(), sha256: sha256.clone() };
     let put = async {
         if app.storage.length(&key).await.map_err(Error::unavailable)? == Some(size) {
@@ -284,6 +292,20 @@ pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &
         return Err(error);
     }
     Ok((sha256.clone(), stamp))
+}
+
+/// Records the blob's use. While its object is being deleted, it waits for the end of that. Errors: 503 if that takes long.
+async fn touch(app: &Context, of: &AppId, sha256: &Sha256Hex, size: i64) -> Result<i64> {
+    for wait in DELETION_WAITS {
+        let mut tx = app.db.write().await?;
+        let stamp = blob::touch(&mut tx, of, sha256, size, app.now()).await?;
+        tx.commit().await?;
+        if let Some(stamp) = stamp {
+            return Ok(stamp);
+        }
+        tokio::time::sleep(wait).await;
+    }
+    Err(Error::unavailable("the earlier object with the same bytes is still being deleted"))
 }
 
 /// Deletes a blob stored by a refused upload, unless something else uses it. A failure is only logged: the upload is refused already, and the

@@ -22,7 +22,7 @@ async fn node(arguments: &[&Path], action: &str) -> String {
 }
 
 /// The keys of the verifier's tests, in the working folder.
-async fn with_keys(cli: Cli) -> Cli {
+pub(super) async fn with_keys(cli: Cli) -> Cli {
     node(&[&cli.project()], "keys").await;
     cli
 }

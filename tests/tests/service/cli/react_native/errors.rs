@@ -7,6 +7,7 @@ use tests::Cli;
 use tokio::process::Command;
 use xtask::paths;
 
+use super::super::signing::with_keys;
 use super::{project, with_tools};
 
 /// A bundler that writes a plain bundle.
@@ -91,6 +92,76 @@ async fn a_bundle_that_is_not_for_hermes_is_warned_about() {
     assert!(warning.starts_with("the bundle is plain JavaScript, but the app's builds use Hermes"), "{document}");
     cli.write("android/gradle.properties", "hermesEnabled=false\n");
     assert_eq!(cli.json(&RELEASE).await["warnings"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_that_the_apps_public_key_does_not_verify_is_warned_about() {
+    let cli = with_keys(with_packages(&["react-native", "@react-native-community/cli"])).await;
+    cli.write("android/gradle.properties", "hermesEnabled=false\n");
+    cli.write("android/app/build.gradle", "");
+    cli.write("ios/Podfile", ":hermes_enabled => false\n");
+    let warnings = async |platform: &str, key: &[&str]| {
+        let release = ["release", "react-native", "--platform", platform, "-t", "1.0.0", "--dry-run"];
+        let document = cli.json(&[&release[..], key].concat()).await;
+        document["warnings"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (own, other) = (["--sign-key", "private.pem"], ["--sign-key", "old-private.pem"]);
+    // Signed before there is a key in the app: that is the order of the documentation.
+    assert_eq!(warnings("android", &own).await, Vec::<String>::new());
+    let pem = std::fs::read_to_string(cli.project().join("public.pem")).unwrap();
+    let strings =
+        |key: &str| format!("<resources>\n  <string moduleConfig=\"true\" name=\"CodePushPublicKey\">{key}</string>\n</resources>\n");
+    let plist =
+        format!("<plist version=\"1.0\"><dict><key>CodePushPublicKey</key><string>{}</string></dict></plist>", pem.replace('\n', ""));
+    // Android joins the lines, and people write them in both ways.
+    for key in [pem.clone(), pem.replace('\n', "\\n")] {
+        cli.write("android/app/src/main/res/values/strings.xml", strings(&key));
+        assert_eq!(warnings("android", &own).await, Vec::<String>::new(), "{key}");
+    }
+    cli.write("ios/sample/Info.plist", plist);
+    for (platform, title, file) in
+        [("android", "Android", "android/app/src/main/res/values/strings.xml"), ("ios", "iOS", "ios/sample/Info.plist")]
+    {
+        let of_key = |found: Vec<String>| found.into_iter().filter(|text| text.contains("public key")).collect::<Vec<_>>();
+        assert_eq!(of_key(warnings(platform, &own).await), Vec::<String>::new());
+        let unsigned =
+            format!("the {title} app has a public key ({file}), and this release is not signed: devices refuse it. Add --sign-key");
+        assert_eq!(of_key(warnings(platform, &[]).await), [unsigned]);
+        let found = of_key(warnings(platform, &other).await);
+        assert!(found[0].starts_with(&format!("the {title} app has another public key ({file})")), "{found:?}");
+    }
+    cli.write("android/app/src/main/res/values/strings.xml", strings("-----BEGIN PUBLIC KEY-----AAAA-----END PUBLIC KEY-----"));
+    assert!(warnings("android", &own).await[0].contains("devices refuse every release"));
+    // What Gradle inserts is not known here.
+    cli.write("android/app/src/main/res/values/strings.xml", strings("@string/key"));
+    assert_eq!(warnings("android", &[]).await, Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_base_that_is_no_bytecode_is_refused_before_the_build() {
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    cli.write("node_modules/react-native/cli.js", "require('node:fs').writeFileSync('it-was-built', '');\n");
+    cli.write("package.zip", "PK");
+    let (what, next) = cli.run(&[&RELEASE[..], &["--base", "package.zip"]].concat()).await.error(2);
+    assert!(what == "package.zip is not Hermes bytecode" && next.contains("the bundle itself"), "{what} {next}");
+    assert!(!cli.project().join("it-was-built").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_app_for_a_project_with_both_platforms_is_warned_about() {
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    cli.write("updraft.toml", "app = \"demo\"\n");
+    cli.write("android/gradle.properties", "hermesEnabled=false\n");
+    let shared = |document: &serde_json::Value| document["warnings"].to_string().contains("one app for iOS and Android");
+    assert!(!shared(&cli.json(&RELEASE).await), "there is one platform");
+    cli.write("ios/Podfile", "");
+    assert!(shared(&cli.json(&RELEASE).await));
+    cli.write("updraft.toml", "[android]\napp = \"demo\"\n");
+    assert!(!shared(&cli.json(&RELEASE).await));
+    // Both platforms, named one by one, are both.
+    cli.write("updraft.toml", "app = \"demo\"\n");
+    let (what, _) = cli.run(&["release", "react-native", "--platform", "ios,android", "-t", "1.0.0", "--dry-run"]).await.error(2);
+    assert!(what.starts_with("both platforms would be released to demo"), "{what}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

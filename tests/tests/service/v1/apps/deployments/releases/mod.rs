@@ -1,6 +1,7 @@
 //! `…/deployments/{deployment}/releases`.
 
 mod concurrent_uploads;
+mod deletion;
 mod deployment_replaced_during_upload;
 mod idempotency;
 mod listing;

@@ -2,50 +2,48 @@
 
 use std::ops::Range;
 
-use super::plan::ByHand;
-
 /// How deep elements may be nested. Project files have less than ten levels.
 const MAX_DEPTH: usize = 100;
 
 /// An element and its places in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Element {
+pub(crate) struct Element {
     /// Its name.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its attributes.
-    pub(super) attributes: Vec<Attribute>,
+    pub(crate) attributes: Vec<Attribute>,
     /// The elements in it.
-    pub(super) children: Vec<Element>,
+    pub(crate) children: Vec<Element>,
     /// All of it.
-    pub(super) range: Range<usize>,
+    pub(crate) range: Range<usize>,
     /// What is between its tags; `None` for `<name/>`.
-    pub(super) inner: Option<Range<usize>>,
+    pub(crate) inner: Option<Range<usize>>,
 }
 
 /// An attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Attribute {
+pub(crate) struct Attribute {
     /// Its name.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its value in the text, without the quotes.
-    pub(super) value: Range<usize>,
+    pub(crate) value: Range<usize>,
 }
 
 impl Element {
     /// The value of an attribute, decoded.
-    pub(super) fn attribute(&self, text: &str, name: &str) -> Option<String> {
+    pub(crate) fn attribute(&self, text: &str, name: &str) -> Option<String> {
         let attribute = self.attributes.iter().find(|attribute| attribute.name == name)?;
         text.get(attribute.value.clone()).map(decoded)
     }
 
     /// Its text, decoded.
-    pub(super) fn text(&self, text: &str) -> String {
+    pub(crate) fn text(&self, text: &str) -> String {
         self.inner.clone().and_then(|inner| text.get(inner)).map(decoded).unwrap_or_default()
     }
 }
 
 /// Reads a document. Returns its root.
-pub(super) fn parse(text: &str) -> Result<Element, ByHand> {
+pub(crate) fn parse(text: &str) -> Result<Element, String> {
     let mut reader = Reader { text, place: 0 };
     let mut open: Vec<Element> = Vec::new();
     let mut root = None;
@@ -80,9 +78,9 @@ pub(super) fn parse(text: &str) -> Result<Element, ByHand> {
         }
     }
     match (root, open.last()) {
-        (_, Some(element)) => Err(ByHand(format!("<{}> is not closed", element.name))),
+        (_, Some(element)) => Err(format!("<{}> is not closed", element.name)),
         (Some(root), None) => Ok(root),
-        (None, None) => Err(ByHand("it has no elements".to_owned())),
+        (None, None) => Err("it has no elements".to_owned()),
     }
 }
 
@@ -114,7 +112,7 @@ impl<'t> Reader<'t> {
         self.place += rest.len() - rest.trim_start().len();
     }
 
-    fn skip_past(&mut self, start: &str, end: &str) -> Result<bool, ByHand> {
+    fn skip_past(&mut self, start: &str, end: &str) -> Result<bool, String> {
         if !self.eat(start) {
             return Ok(false);
         }
@@ -124,7 +122,7 @@ impl<'t> Reader<'t> {
     }
 
     /// `<!DOCTYPE …>`, with declarations in brackets.
-    fn doctype(&mut self) -> Result<bool, ByHand> {
+    fn doctype(&mut self) -> Result<bool, String> {
         if !self.eat("<!") {
             return Ok(false);
         }
@@ -145,7 +143,7 @@ impl<'t> Reader<'t> {
     }
 
     /// An opening tag, and whether it is empty.
-    fn opening(&mut self) -> Result<(Element, bool), ByHand> {
+    fn opening(&mut self) -> Result<(Element, bool), String> {
         let start = self.place;
         self.place += 1;
         let name = self.name();
@@ -164,7 +162,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn attribute(&mut self) -> Result<Attribute, ByHand> {
+    fn attribute(&mut self) -> Result<Attribute, String> {
         let name = self.name();
         self.skip_space();
         let has_value = !name.is_empty() && self.eat("=");
@@ -179,9 +177,9 @@ impl<'t> Reader<'t> {
         Ok(Attribute { name, value: start..end })
     }
 
-    fn malformed(&self, what: &str) -> ByHand {
+    fn malformed(&self, what: &str) -> String {
         let line = 1 + self.text.get(..self.place).unwrap_or_default().matches('\n').count();
-        ByHand(format!("line {line}: {what}"))
+        format!("line {line}: {what}")
     }
 }
 
@@ -198,7 +196,7 @@ fn decoded(text: &str) -> String {
 }
 
 /// Text with entities, for elements and for attributes in either quotes.
-pub(super) fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&apos;")
 }
 
@@ -222,7 +220,7 @@ mod tests {
         {
             assert!(parse(text).is_err(), "{text}");
         }
-        assert_eq!(parse("<a>\n<b>\n</a>"), Err(ByHand("line 3: </a> does not close what is open".to_owned())));
+        assert_eq!(parse("<a>\n<b>\n</a>"), Err("line 3: </a> does not close what is open".to_owned()));
         assert!(parse(&"<a>".repeat(200)).is_err());
     }
 
