@@ -13,6 +13,7 @@ mod context;
 mod error;
 mod output;
 mod package;
+mod temporary;
 mod usage;
 mod xml;
 
@@ -54,9 +55,11 @@ fn main() -> ExitCode {
 #[cfg(unix)]
 async fn interrupted() -> std::io::Result<()> {
     let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    let mut hung_up = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
     tokio::select! {
         pressed = tokio::signal::ctrl_c() => pressed,
         _ = terminated.recv() => Ok(()),
+        _ = hung_up.recv() => Ok(()),
     }
 }
 

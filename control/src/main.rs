@@ -19,9 +19,11 @@ use control::infra::clock::{Clock, Entropy};
 use control::infra::crypto::keys::EncryptionKeys;
 use control::infra::db::Db;
 use control::infra::s3::Credentials;
+use control::infra::storage::{Storage, StorageConfig};
 use control::jobs::import::{self, compare};
 use control::jobs::publish_all::{self, publish_all};
 use control::jobs::replay::{Location, Replay};
+use control::jobs::stores::{self, Stores};
 use control::server::{self as serve, telemetry};
 use shared::keys::DeploymentKey;
 use shared::time::parse_duration;
@@ -30,6 +32,11 @@ use shared::time::parse_duration;
 #[cfg(unix)]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// The folder of bundles in the data folder.
+const BLOBS: &str = "blobs";
+/// The file in the data folder that notes what `storage migrate` has copied.
+const JOURNAL: &str = "storage-migration";
 
 /// Updraft's control plane: accounts, apps, releases, metrics, and snapshots for the edge.
 #[derive(Debug, Parser)]
@@ -61,6 +68,9 @@ enum Action {
     /// Write snapshots to the edge's KV
     #[command(subcommand)]
     Snapshots(SnapshotsAction),
+    /// Verify stored bundles, or move them to another storage
+    #[command(subcommand)]
+    Storage(StorageAction),
     /// Replay reports from devices
     #[command(subcommand)]
     Reports(ReportsAction),
@@ -130,6 +140,29 @@ struct CompareArguments {
     /// The seed of generated checks: the same seed gives the same checks
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+}
+
+#[derive(Debug, Subcommand)]
+enum StorageAction {
+    /// Read every bundle that a release needs and compare it with its hash. The server may run meanwhile. Exits with 1 if one is missing or altered
+    Verify {
+        /// Replace missing and altered bundles by those of another storage
+        #[arg(long, requires = "from")]
+        repair: bool,
+        /// The other storage: `file`, or a bucket, as in `UPDRAFT_STORAGE`
+        #[arg(long, value_name = "STORAGE", value_parser = StorageConfig::parse, requires = "repair")]
+        from: Option<StorageConfig>,
+    },
+    /// Copy every bundle that a release needs into another storage, each verified by its hash. The server may run meanwhile. You can rerun it after an
+    /// interruption. To switch: run it, stop the server, run it once more for what is new, then start the server with the new `UPDRAFT_STORAGE`
+    Migrate {
+        /// The storage to read: `file`, or a bucket, as in `UPDRAFT_STORAGE`
+        #[arg(long, value_name = "STORAGE", value_parser = StorageConfig::parse)]
+        from: StorageConfig,
+        /// The storage to write to. A bucket has the credentials of the environment, as at `UPDRAFT_STORAGE`
+        #[arg(long, value_name = "STORAGE", value_parser = StorageConfig::parse)]
+        to: StorageConfig,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -367,6 +400,8 @@ async fn run(action: Action, given: &RawSettings) -> Result<(), Failure> {
         Action::Audit(AuditAction::Verify { since }) => verify_audit(&DatabaseConfig::read(given)?, since.as_ref()).await,
         Action::Keys(KeysAction::Rotate) => rotate_keys(given).await,
         Action::Snapshots(SnapshotsAction::Publish { all: _ }) => publish_snapshots(given).await,
+        Action::Storage(StorageAction::Verify { repair: _, from }) => verify_storage(given, from).await,
+        Action::Storage(StorageAction::Migrate { from, to }) => migrate_storage(given, from, to).await,
         Action::Reports(ReportsAction::Replay(arguments)) => replay(&DatabaseConfig::read(given)?, &arguments).await,
         Action::Import(ImportAction::Codepush(arguments)) => import_codepush(given, &arguments).await,
         Action::Import(ImportAction::Compare(arguments)) => import_compare(given, &arguments).await,
@@ -471,6 +506,74 @@ async fn publish_snapshots(given: &RawSettings) -> Result<(), Failure> {
         )
         .into()),
     }
+}
+
+/// A storage that is not the configured one.
+async fn open_storage(config: &Config, storage: StorageConfig) -> Result<Storage, Failure> {
+    let name = storage.to_string();
+    let storage = storage.with(Credentials::read(|name| std::env::var(name).ok()));
+    let opened = Storage::connect(storage, config.data_dir.join(BLOBS)).await;
+    Ok(opened.map_err(|error| format!("cannot open {name}: {error}"))?)
+}
+
+async fn verify_storage(given: &RawSettings, from: Option<StorageConfig>) -> Result<(), Failure> {
+    // Opened first: without a database, reading the settings would generate new secrets.
+    let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
+    let config = Config::read(given)?;
+    if from.as_ref().is_some_and(|from| from.is_same(&config.storage)) {
+        return Err("--from is the storage of this service: give another one".into());
+    }
+    let own = Storage::connect(config.storage.clone(), config.data_dir.join(BLOBS)).await?;
+    let other = match from {
+        Some(from) => Some(open_storage(&config, from).await?),
+        None => None,
+    };
+    let stores = Stores { db: &db, clock: &Clock::System, from: &own };
+    let found = stores::verify(stores, other.as_ref(), &mut |count| eprintln!("Read: {count}")).await;
+    db.close().await;
+    let found = found?;
+    for broken in &found.repaired {
+        writeln!(std::io::stdout(), "{broken}, repaired")?;
+    }
+    for broken in &found.broken {
+        writeln!(std::io::stdout(), "{broken}")?;
+    }
+    eprintln!("Intact: {} objects, {} bytes. Repaired: {}.", found.intact, found.bytes, found.repaired.len());
+    match found.broken.len() {
+        0 => Ok(()),
+        count if other.is_some() => Err(format!("{count} objects are broken, and the other storage does not have them either").into()),
+        count => {
+            Err(format!("{count} objects are broken: repair them from a backup or the former storage with --repair --from STORAGE").into())
+        }
+    }
+}
+
+async fn migrate_storage(given: &RawSettings, from: StorageConfig, to: StorageConfig) -> Result<(), Failure> {
+    if from.is_same(&to) {
+        return Err("--from and --to are the same storage".into());
+    }
+    // Opened first: without a database, reading the settings would generate new secrets.
+    let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
+    let config = Config::read(given)?;
+    let (about, name) = (format!("from {from} to {to}"), to.to_string());
+    let (source, target) = (open_storage(&config, from).await?, open_storage(&config, to).await?);
+    let stores = Stores { db: &db, clock: &Clock::System, from: &source };
+    let journal = config.data_dir.join(JOURNAL);
+    let done = stores::migrate(stores, &target, &journal, &about, &mut |count| eprintln!("Copied or there: {count}")).await;
+    db.close().await;
+    let done = done?;
+    for broken in &done.broken {
+        writeln!(std::io::stdout(), "{broken}")?;
+    }
+    eprintln!("Copied to {name}: {} objects, {} bytes. Already there: {}.", done.copied, done.bytes, done.kept);
+    if done.deleted > 0 {
+        eprintln!("Deleted there, because no release needs them any more: {}.", done.deleted);
+    }
+    if !done.broken.is_empty() {
+        return Err(format!("{} objects are missing or altered in the old storage, and were not copied", done.broken.len()).into());
+    }
+    eprintln!("Next: stop the server, run this command once more, and start the server with UPDRAFT_STORAGE set to {name}.");
+    Ok(())
 }
 
 async fn replay(config: &DatabaseConfig, arguments: &ReplayArguments) -> Result<(), Failure> {

@@ -15,6 +15,7 @@ use crate::env;
 use crate::log;
 use crate::proxy;
 use crate::reply::{self, Failure, Refusal, Reply};
+use crate::store;
 use crate::tally::{self, Event};
 
 /// Far longer than R2's slowest usual response. After it, the request goes to control.
@@ -25,6 +26,8 @@ pub(crate) async fn serve(call: &Call<'_>, reply: &Reply<'_>, blob: &str, query:
     let (expires, signature) = download_parameters(query).map_err(|errors| Refusal::new(400, errors.to_string()))?;
     let download = verify_download(&call.settings.download_secrets, blob, expires, signature, call.now)
         .map_err(|refusal| Refusal::new(403, refusal.to_string()))?;
+    // Of earlier downloads: an isolate may serve nothing else.
+    store::tell(call);
     if let Ok(bucket) = call.env.bucket(env::BUNDLES) {
         // The timeout covers only the start of the response; the stream may take as long as the client needs.
         match control::within(BUCKET_TIMEOUT, from_bucket(call, reply, &bucket, &download)).await {

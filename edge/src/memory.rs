@@ -20,6 +20,8 @@ const MAX_UNCONFIRMED: usize = 4_096;
 const LEASE_MS: i64 = 10_000;
 /// After control could not say versions, it is left alone for so long.
 const PAUSE_MS: i64 = 5_000;
+/// Control is asked again for the version of a key in use after this time: somebody may be keeping newer ones back.
+const CONFIRM_AGAIN_MS: i64 = 5 * 60_000;
 /// The rate limit for lookups at control, per second.
 const LOOK_UPS_PER_SECOND: usize = 20;
 
@@ -65,6 +67,8 @@ struct Entry<S> {
     line: Option<Box<[u8]>>,
     /// When KV or control last confirmed it, in ms.
     checked: i64,
+    /// When control itself did, in ms.
+    confirmed: i64,
     /// The end of the refresh lease, in ms.
     leased_until: i64,
     /// Until this time, in ms, it is used regardless of age, because the last lookup failed.
@@ -103,8 +107,12 @@ pub struct Memory<S> {
     unknown: HashMap<String, i64>,
     unknown_order: VecDeque<(i64, String)>,
     look_ups: VecDeque<i64>,
-    /// Keys whose snapshot came from KV when the cache knew no version of them, so that it may be an earlier one.
+    /// Keys whose snapshot came from KV when the cache knew no version of them, or long after control was asked, so that it may be an earlier one.
     unconfirmed: BTreeSet<String>,
+    /// Those whose version is known to be higher at control, and that could not be fetched yet.
+    behind: BTreeSet<String>,
+    /// The last key that control was asked for: each gets its turn.
+    asked: String,
     /// The end of the lease on reading versions from control, in ms.
     asking_until: i64,
 }
@@ -118,6 +126,8 @@ impl<S> Memory<S> {
             unknown_order: VecDeque::new(),
             look_ups: VecDeque::new(),
             unconfirmed: BTreeSet::new(),
+            behind: BTreeSet::new(),
+            asked: String::new(),
             asking_until: 0,
         }
     }
@@ -159,6 +169,10 @@ impl<S> Memory<S> {
         entry.checked = entry.checked.max(now);
         entry.leased_until = 0;
         entry.kept_until = 0;
+        // Also if the clock was set back.
+        if now.abs_diff(entry.confirmed) >= CONFIRM_AGAIN_MS.unsigned_abs() && self.unconfirmed.len() < MAX_UNCONFIRMED {
+            self.unconfirmed.insert(key.to_owned());
+        }
         Some(Rc::clone(&entry.snapshot))
     }
 
@@ -171,6 +185,10 @@ impl<S> Memory<S> {
         let Place { revision, weight, line, is_from_control } = place;
         if is_from_control {
             self.unconfirmed.remove(key);
+            self.behind.remove(key);
+            if let Some(entry) = self.entries.peek(key) {
+                entry.confirmed = now;
+            }
         }
         if let Some(known) = self.confirm(key, revision, now) {
             return known;
@@ -179,8 +197,12 @@ impl<S> Memory<S> {
         if !is_from_control && self.entries.peek(key).is_none() && self.unconfirmed.len() < MAX_UNCONFIRMED {
             self.unconfirmed.insert(key.to_owned());
         }
+        let confirmed = match self.entries.peek(key) {
+            Some(entry) => entry.confirmed,
+            None => now,
+        };
         let weight = weight + line.as_ref().map_or(0, |line| line.len());
-        let entry = Entry { snapshot: Rc::clone(&found), revision, line, checked: now, leased_until: 0, kept_until: 0 };
+        let entry = Entry { snapshot: Rc::clone(&found), revision, line, checked: now, confirmed, leased_until: 0, kept_until: 0 };
         self.entries.insert(key.to_owned(), entry, weight);
         found
     }
@@ -196,25 +218,40 @@ impl<S> Memory<S> {
             return Vec::new();
         }
         self.asking_until = now + LEASE_MS;
-        self.unconfirmed.iter().take(MAX_VERSIONS).cloned().collect()
+        let later = self.unconfirmed.iter().filter(|key| **key > self.asked);
+        let keys: Vec<String> =
+            later.chain(self.unconfirmed.iter().filter(|key| **key <= self.asked)).take(MAX_VERSIONS).cloned().collect();
+        self.asked = keys.last().cloned().unwrap_or_default();
+        keys
     }
 
-    /// Records control's answer for these keys, and returns those whose version there is higher. They stay unconfirmed until it has been fetched.
-    /// Without an answer, none is confirmed, and control is left alone for a while.
-    pub fn confirm_versions(&mut self, keys: Vec<String>, controls: Option<impl Fn(&str) -> Option<i64>>, now: i64) -> Vec<String> {
+    /// Leaves control alone for a while, because it could not give a newer snapshot.
+    pub fn pause(&mut self, now: i64) {
+        self.asking_until = now + PAUSE_MS;
+    }
+
+    /// Records control's answer for these keys, and returns those whose version there is higher, with whether that is new. They stay unconfirmed until it has
+    /// been fetched. Without an answer, none is confirmed, and control is left alone for a while.
+    pub fn confirm_versions(&mut self, keys: Vec<String>, controls: Option<impl Fn(&str) -> Option<i64>>, now: i64) -> Vec<(String, bool)> {
         let Some(controls) = controls else {
-            self.asking_until = now + PAUSE_MS;
+            self.pause(now);
             return Vec::new();
         };
         self.asking_until = 0;
         let mut behind = Vec::new();
         for key in keys {
-            let held = self.entries.peek(key.as_str()).map(|entry| entry.revision.version);
-            if held.is_some_and(|held| controls(&key).is_some_and(|version| version > held)) {
-                behind.push(key);
-            } else {
-                self.unconfirmed.remove(&key);
+            let entry = self.entries.peek(key.as_str());
+            let is_behind = entry.as_ref().is_some_and(|entry| controls(&key).is_some_and(|version| version > entry.revision.version));
+            if is_behind {
+                let is_new = self.behind.insert(key.clone());
+                behind.push((key, is_new));
+                continue;
             }
+            if let Some(entry) = entry {
+                entry.confirmed = now;
+            }
+            self.unconfirmed.remove(&key);
+            self.behind.remove(&key);
         }
         behind
     }
@@ -356,8 +393,10 @@ mod tests {
             Some(|key: &str| [("b", 1), ("c", 2)].into_iter().find_map(|(known, version)| (known == key).then_some(version))),
             101,
         );
-        assert_eq!(behind, ["c"], "control does not know d, and has no other version of b");
+        assert_eq!(behind, [("c".to_owned(), true)], "control does not know d, and has no other version of b");
         assert_eq!(memory.take_unconfirmed(102), ["c"], "until it has been fetched");
+        assert_eq!(memory.confirm_versions(vec!["c".to_owned()], Some(|_: &str| Some(2)), 102), [("c".to_owned(), false)], "told once");
+        assert_eq!(memory.take_unconfirmed(103), ["c"]);
         memory.confirm_versions(vec!["c".to_owned()], None::<fn(&str) -> Option<i64>>, 103);
         assert!(memory.take_unconfirmed(5_102).is_empty(), "control is left alone");
         assert_eq!(memory.take_unconfirmed(5_103), ["c"], "without an answer nothing is confirmed");
@@ -365,6 +404,38 @@ mod tests {
         assert!(!memory.has_unconfirmed(100_000));
         memory.insert("b", Rc::new("b2"), place(2), 105);
         assert!(!memory.has_unconfirmed(100_000), "a key whose version is known needs no confirmation");
+    }
+
+    #[test]
+    fn a_key_in_use_is_confirmed_again_after_a_while() {
+        let mut memory = memory();
+        memory.insert("k", Rc::new("a"), Place { is_from_control: true, ..place(1) }, 0);
+        memory.confirm("k", place(1).revision, CONFIRM_AGAIN_MS - 1);
+        assert!(!memory.has_unconfirmed(CONFIRM_AGAIN_MS - 1));
+        memory.confirm("k", place(1).revision, CONFIRM_AGAIN_MS);
+        assert_eq!(memory.take_unconfirmed(CONFIRM_AGAIN_MS), ["k"], "KV may be keeping a newer one back");
+        assert!(memory.confirm_versions(vec!["k".to_owned()], Some(|_: &str| Some(1)), CONFIRM_AGAIN_MS).is_empty());
+        memory.confirm("k", place(1).revision, CONFIRM_AGAIN_MS + 1);
+        assert!(!memory.has_unconfirmed(CONFIRM_AGAIN_MS + 1));
+        // A newer one from KV says nothing of what control has.
+        memory.insert("k", Rc::new("b"), place(2), CONFIRM_AGAIN_MS + 2);
+        memory.confirm("k", place(2).revision, 2 * CONFIRM_AGAIN_MS);
+        assert!(memory.has_unconfirmed(2 * CONFIRM_AGAIN_MS));
+    }
+
+    #[test]
+    fn keys_that_cannot_be_fetched_do_not_keep_others_from_their_turn() {
+        let mut memory = memory();
+        for number in 0..30 {
+            memory.insert(&format!("key-{number:02}"), Rc::new("s"), place(1), 0);
+        }
+        let first = memory.take_unconfirmed(0);
+        assert_eq!(memory.confirm_versions(first.clone(), Some(|_: &str| Some(2)), 0).len(), 20);
+        memory.pause(0);
+        assert!(memory.take_unconfirmed(PAUSE_MS - 1).is_empty());
+        let second = memory.take_unconfirmed(PAUSE_MS);
+        assert_eq!(second[..10], (20..30).map(|number| format!("key-{number:02}")).collect::<Vec<_>>());
+        assert_eq!(second[10..], first[..10]);
     }
 
     #[test]

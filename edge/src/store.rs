@@ -117,9 +117,15 @@ async fn follow_up(settings: &Settings) {
         let version = versions.map(|versions| move |key: &str| versions.get(key)?.as_i64());
         let now = env::now().as_millis();
         let behind = MEMORY.with_borrow_mut(|memory| memory.confirm_versions(keys, version, now));
-        for key in &behind {
-            tally::note(Event::Replayed, "snapshot.replayed", json!({"from": "kv"}));
-            replace(settings, key).await;
+        let mut is_failed = false;
+        for (key, is_new) in &behind {
+            if *is_new {
+                tally::note(Event::Replayed, "snapshot.replayed", json!({"from": "kv"}));
+            }
+            is_failed |= !replace(settings, key).await;
+        }
+        if is_failed {
+            MEMORY.with_borrow_mut(|memory| memory.pause(env::now().as_millis()));
         }
         // What is left has failed, and waits for the next answer.
         if !is_answered || !behind.is_empty() {
@@ -139,12 +145,23 @@ async fn follow_up(settings: &Settings) {
     }
 }
 
-/// Fetches a snapshot whose version is higher in control than in KV.
-async fn replace(settings: &Settings, key: &str) {
-    let Ok(key) = DeploymentKey::try_from(key) else { return };
-    if MEMORY.with_borrow_mut(|memory| memory.may_fetch_from_control(env::now().as_millis())) {
-        let found = fetch_from_control(settings, &key).await;
-        settle(settings, &key, found).ok();
+/// Fetches a snapshot whose version is higher in control than in KV. Returns whether there was an answer.
+async fn replace(settings: &Settings, key: &str) -> bool {
+    let Ok(key) = DeploymentKey::try_from(key) else { return true };
+    if !MEMORY.with_borrow_mut(|memory| memory.may_fetch_from_control(env::now().as_millis())) {
+        return false;
+    }
+    let found = fetch_from_control(settings, &key).await;
+    let is_answered = matches!(found, Found::Usable(_) | Found::Nothing);
+    settle(settings, &key, found).ok();
+    is_answered
+}
+
+/// Tells control what was not trusted, behind an answer, if that is due.
+pub(crate) fn tell(call: &Call<'_>) {
+    if tally::is_due(env::now()) {
+        let settings = Rc::clone(call.settings);
+        call.context.wait_until(async move { follow_up(&settings).await });
     }
 }
 

@@ -6,7 +6,8 @@ use serde::{Serialize, Serializer};
 use shared::keys::Label;
 
 use crate::packages::Packages;
-use crate::plan::{App, Plan, Remark, printable};
+use crate::plan::{App, Place, Plan, Remark, printable};
+use crate::run::Room;
 
 /// What became of a collaborator of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -127,9 +128,14 @@ impl Report {
             can_leave_out: false,
             left_out: Vec::new(),
             notes: plan.notes.clone(),
-            planned: plan.apps.iter().flat_map(planned).collect(),
+            planned: Vec::new(),
             imported: None,
         }
+    }
+
+    /// Notes what an import of this plan would do.
+    pub(crate) fn plan(&mut self, plan: &Plan, room: &Room) {
+        self.planned = plan.apps.iter().flat_map(|app| planned(app, room)).collect();
     }
 
     /// What was found, and what is carried over in another form. For the question before an import.
@@ -203,7 +209,7 @@ impl Display for Report {
 }
 
 /// An app that would be imported: a line for each deployment, and one for its people.
-fn planned(app: &App) -> Vec<String> {
+fn planned(app: &App, room: &Room) -> Vec<String> {
     let mut lines: Vec<String> = app
         .deployments
         .iter()
@@ -216,7 +222,17 @@ fn planned(app: &App) -> Vec<String> {
                 Some((first, _)) => format!("1 release, {}", first.label),
                 None => "no releases".to_owned(),
             };
-            format!("{} / {}: {releases}", app.name, deployment.name)
+            let place = |label| Place { app: app.source_name.clone(), deployment: Some(deployment.source_name.clone()), label };
+            let new = deployment.releases.iter().filter(|release| !room.is_settled(&place(Some(release.label)))).count();
+            let effect = match new {
+                _ if room.leaves_alone(&place(None)) => {
+                    "; not changed, because there are releases here that are not from the other server".to_owned()
+                }
+                0 => "; nothing new, but what was changed there is taken over".to_owned(),
+                new => format!("; new: {new}"),
+            };
+            let effect = if deployment.releases.is_empty() && new == 0 { String::new() } else { effect };
+            format!("{} / {}: {releases}{effect}", app.name, deployment.name)
         })
         .collect();
     let emails: Vec<&str> = app.collaborators.iter().map(|collaborator| collaborator.email.as_str()).collect();

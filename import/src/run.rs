@@ -151,6 +151,7 @@ impl Run<'_> {
         if self.leaves_out_refused {
             report.left_out = plan.leave_out_refused();
         }
+        report.plan(&plan, &room);
         report.problems = plan.problems.iter().map(|problem| problem.remark.clone()).collect();
         report.folder = (packages.count() > 0).then(|| staging.folder().display().to_string());
         report.can_leave_out = plan.problems.iter().any(|problem| problem.can_be_left_out);

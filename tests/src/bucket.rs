@@ -123,6 +123,11 @@ impl TestBucket {
         std::fs::write(path, bytes).unwrap();
     }
 
+    /// Deletes an object behind everybody's back.
+    pub fn lose(&self, name: &str) {
+        std::fs::remove_file(self.root.path().join(NAME).join(name)).unwrap();
+    }
+
     /// Deletes every object.
     pub fn lose_objects(&self) {
         let root = self.root.path().join(NAME);

@@ -15,6 +15,11 @@ use crate::clock;
 /// How long the compiler may take to compile, and to print both files. A file that it does not expect could keep it busy.
 const PATIENCE: Duration = Duration::from_mins(10);
 
+/// By how much a base can be larger than twice the new bundle, in bytes.
+const SMALL: u64 = 1 << 20;
+/// The time between two looks at a compiler that is about to end.
+const TICK: Duration = Duration::from_millis(20);
+
 /// What is needed to compile a bundle once more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job<'a> {
@@ -42,13 +47,21 @@ pub(super) async fn compile(job: Job<'_>, base: &Path, finished: &Path) -> Resul
     if !bytecode::is_known(of_base) {
         return Err(format!("Hermes bytecode version {of_base} cannot be compared yet"));
     }
+    check(base, job.plain)?;
     let run = hermes::compile(job.compiler, job.project, job.options, job.bundle, finished, Some(base), true);
     let ended = clock::within(PATIENCE, run).await;
     ended.ok_or_else(|| "the Hermes compiler does not finish with it".to_owned())?.map_err(|error| error.what)?;
-    // A base changes some bytes that mean nothing, so that unchanged sources would be another release.
-    keep_if_repeated(base, finished)?;
-    let (compiler, plain, new) = (job.compiler.to_owned(), job.plain.to_owned(), finished.to_owned());
-    let compared = tokio::task::spawn_blocking(move || compare(&compiler, &plain, &new)).await;
+    let (compiler, plain, base, new) = (job.compiler.to_owned(), job.plain.to_owned(), base.to_owned(), finished.to_owned());
+    let compared = tokio::task::spawn_blocking(move || {
+        // Strings and literals of the base stay in the file, used or not. With each release on the one before, there would be more of them.
+        if size(&new)? > size(&plain)? / 4 * 5 {
+            return Err("the bundle would be larger by more than a quarter, with what only earlier releases need".to_owned());
+        }
+        // A base changes some bytes that mean nothing, so that unchanged sources would be another release.
+        keep_if_repeated(&base, &new)?;
+        compare(&compiler, &plain, &new)
+    })
+    .await;
     compared.unwrap_or_else(|_| Err("the comparison failed".to_owned()))
 }
 
@@ -68,13 +81,21 @@ fn is_whole(file: &[u8]) -> bool {
     file.split_last_chunk::<20>().is_some_and(|(content, end)| hash(content).as_ref() == end)
 }
 
-/// Fails unless `new` is shown to do the same as `plain`, and is not much larger.
+/// Fails if a base is not worth compiling against, or is no file that the compiler wrote: the compiler trusts what it reads, and the server is not trusted.
+fn check(base: &Path, plain: &Path) -> Result<(), String> {
+    if size(base)? > size(plain)?.saturating_mul(2).saturating_add(SMALL) {
+        return Err("it is more than twice as large as the new one".to_owned());
+    }
+    let file = read(base)?;
+    if !is_whole(&file) {
+        return Err("it is damaged".to_owned());
+    }
+    bytecode::check(&file).map_err(|doubt| format!("it is damaged: {doubt}"))
+}
+
+/// Fails unless `new` is shown to do the same as `plain`.
 fn compare(compiler: &Path, plain: &Path, new: &Path) -> Result<(), String> {
     let (of_plain, of_new) = (read(plain)?, read(new)?);
-    // Strings and literals of the base stay in the file, used or not. With each release on the one before, there would be more of them.
-    if of_new.len() > of_plain.len() / 4 * 5 {
-        return Err("the bundle would be larger by more than a quarter, with what only earlier releases need".to_owned());
-    }
     let (plain, new) = (Printing::start(compiler, plain)?, Printing::start(compiler, new)?);
     let doubt = |doubt: bytecode::Doubt| format!("it cannot be shown that the result does the same: {doubt}");
     let compared = bytecode::compare((&of_plain, plain.output()?), (&of_new, new.output()?));
@@ -116,8 +137,16 @@ impl Printing {
 
     /// Waits until it has ended, once all of its output was read. Errors: it has failed, or was ended.
     fn end(&self) -> Result<(), String> {
-        match locked(&self.child).wait() {
-            Ok(status) if status.success() => Ok(()),
+        // Never with the lock: ending a compiler that takes too long needs it.
+        let status = loop {
+            match locked(&self.child).try_wait() {
+                Ok(None) => {}
+                ended => break ended,
+            }
+            std::thread::park_timeout(TICK);
+        };
+        match status {
+            Ok(Some(status)) if status.success() => Ok(()),
             Ok(_) | Err(_) => Err("the Hermes compiler failed to print what it has compiled".to_owned()),
         }
     }
@@ -146,6 +175,10 @@ fn version(file: &Path) -> Result<Option<u32>, String> {
     let read = File::open(file).and_then(|file| file.take(64).read_to_end(&mut start));
     read.map_err(|error| unreadable(file, &error))?;
     Ok(bytecode::version(&start))
+}
+
+fn size(file: &Path) -> Result<u64, String> {
+    fs::metadata(file).map(|found| found.len()).map_err(|error| unreadable(file, &error))
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, String> {

@@ -36,7 +36,7 @@ use self::keep::Places;
 use self::project::Project;
 use self::target_version::TargetVersion;
 use crate::error::{Error, Result};
-use crate::output::interrupt;
+use crate::temporary;
 
 /// The package's folder: SDKs look for the bundle and the signature in it.
 const FOLDER: &str = "CodePush";
@@ -172,8 +172,7 @@ impl Builder {
         let compiler = if is_for_hermes { Some(hermes::compiler(project, platform)?) } else { None };
         let entry_file = bundler::entry_file(project, self.framework, platform, options.entry_file.as_deref(), self.is_quiet).await?;
 
-        let work = tempfile::Builder::new().prefix("updraft-").tempdir().map_err(|error| unwritable(&error))?;
-        interrupt::remove_then(work.path());
+        let work = temporary::folder().map_err(|error| unwritable(&error))?;
         let folder = |name: &str| -> Result<PathBuf> {
             let folder = work.path().join(name);
             fs::create_dir(&folder).map_err(|error| unwritable(&error))?;

@@ -15,10 +15,11 @@ const REDIRECTS: usize = 5;
 /// How long the server can be silent.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Downloads `url` to a file, `most` bytes at most. It sends no credential, so it can be led to another host. Errors: why, in words that end a sentence.
-pub(crate) async fn download(url: &str, to: &Path, most: u64, progress: &ProgressBar) -> Result<(), String> {
+/// Downloads `url` to a file, `most` bytes at most. It sends no credential, so it can be led to another host. `is_encrypted` says whether the server that named
+/// it was asked over https. Errors: why, in words that end a sentence.
+pub(crate) async fn download(url: &str, is_encrypted: bool, to: &Path, most: u64, progress: &ProgressBar) -> Result<(), String> {
     // What is encrypted stays so, also after a redirect.
-    let is_encrypted = url.starts_with("https://");
+    let is_encrypted = is_encrypted || url.starts_with("https://");
     let client = Client::http(|builder| {
         builder.redirect(reqwest::redirect::Policy::limited(REDIRECTS)).read_timeout(PATIENCE).https_only(is_encrypted)
     });

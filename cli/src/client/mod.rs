@@ -25,6 +25,7 @@ use crate::clock;
 use crate::config::server::ServerUrl;
 use crate::context::{Context, Credential};
 use crate::error::{Error, Kind, Result};
+use crate::output::table::plain;
 use crate::output::terminal;
 
 /// The name that the CLI sends as its own.
@@ -178,7 +179,8 @@ impl Client {
                     if !self.is_quiet {
                         let minutes = wait.as_secs().div_ceil(60);
                         let unit = if minutes == 1 { "minute" } else { "minutes" };
-                        terminal::line(&format!("{} takes no more for now; going on in {minutes} {unit}.", self.url));
+                        let why = refusal::error(self, path, &answer).what;
+                        terminal::line(&format!("{} takes no more for now ({}); going on in {minutes} {unit}.", self.url, plain(&why)));
                     }
                     clock::wait(wait).await;
                 }

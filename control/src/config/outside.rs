@@ -15,7 +15,7 @@ use crate::infra::challenge::TurnstileConfig;
 use crate::infra::kv::KvConfig;
 use crate::infra::loopback::is_loopback;
 use crate::infra::mail::{MailConfig, SmtpConfig, SmtpTls};
-use crate::infra::s3::{BucketAddress, Credentials};
+use crate::infra::s3::Credentials;
 use crate::infra::storage::StorageConfig;
 
 /// Cloudflare's endpoint that verifies challenge tokens.
@@ -29,8 +29,8 @@ const SCRIPT: &str = "https://challenges.cloudflare.com/turnstile/v0/api.js";
 pub(super) struct Bundles {
     /// Where bundles are stored: in the data folder, or in a bucket. Services other than AWS need the endpoint.
     /// Credentials are those of the environment, otherwise of the AWS profile, or of the machine's or the container's role
-    #[arg(long, env = "UPDRAFT_STORAGE", value_name = "file|s3://BUCKET?endpoint=URL&region=NAME", default_value = "file", value_parser = place)]
-    storage: Place,
+    #[arg(long, env = "UPDRAFT_STORAGE", value_name = "file|s3://BUCKET?endpoint=URL&region=NAME", default_value = "file", value_parser = StorageConfig::parse)]
+    storage: StorageConfig,
     /// Verify each bundle while it is downloaded: the download ends early if the bytes are not those that were stored
     #[arg(long, env = "UPDRAFT_VERIFY_BUNDLES", default_value = "on", value_enum)]
     verify_bundles: Switch,
@@ -45,21 +45,6 @@ pub(super) struct Bundles {
     aws_session_token: Option<String>,
 }
 
-/// The value of `UPDRAFT_STORAGE`.
-#[derive(Clone, Debug)]
-enum Place {
-    File,
-    Bucket(BucketAddress),
-}
-
-fn place(text: &str) -> Result<Place, String> {
-    match text.strip_prefix("s3://") {
-        Some(rest) => BucketAddress::parse(rest).map(Place::Bucket).map_err(|error| error.to_string()),
-        None if text == "file" => Ok(Place::File),
-        None => Err("must be file, or s3://BUCKET?endpoint=URL&region=NAME".to_owned()),
-    }
-}
-
 impl Bundles {
     /// Whether bundles are verified while they are downloaded.
     pub(super) fn verifies(&self) -> bool {
@@ -68,13 +53,15 @@ impl Bundles {
 
     /// The backend. Credentials without a bucket are those of other programs.
     pub(super) fn config(self) -> Result<StorageConfig, ConfigError> {
-        let Place::Bucket(address) = self.storage else { return Ok(StorageConfig::Folder) };
+        if matches!(self.storage, StorageConfig::Folder) {
+            return Ok(StorageConfig::Folder);
+        }
         let credentials = match (self.aws_access_key_id, self.aws_secret_access_key) {
             (Some(id), Some(secret)) => Some(Credentials::new(id, secret, self.aws_session_token)),
             (None, None) => None,
             _ => return Err(ConfigError::setting("STORAGE", "needs both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither")),
         };
-        Ok(StorageConfig::Bucket { address, credentials })
+        Ok(self.storage.with(credentials))
     }
 }
 

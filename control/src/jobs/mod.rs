@@ -13,6 +13,7 @@ pub mod reconcile;
 pub mod replay;
 pub mod runner;
 pub mod snapshots;
+pub mod stores;
 pub mod traces;
 
 use std::sync::Arc;

@@ -49,6 +49,8 @@ const SIGNED_AT_ONCE: usize = 1_000;
 const SIGNING_SPACING: i64 = 20;
 /// Values that one comparison reads and verifies.
 const VERIFIED_AT_ONCE: usize = 100;
+/// Values with metadata of a higher version that one comparison reads.
+const AHEAD_AT_ONCE: usize = 1_000;
 /// No valid version is this high (it is a time in milliseconds). A higher one was written by hand and counts as unreadable.
 const MAX_VERSION: i64 = 1 << 53;
 
@@ -134,7 +136,13 @@ impl Repair {
 pub async fn once(pusher: &Pusher) -> Result<Repairs, ReconcileError> {
     // Read before KV is listed: otherwise a version that is raised in between would look lower in KV.
     let mut unseen = known(pusher).await?;
-    let mut found = Findings { now: pusher.app.now(), signer: pusher.snapshots.metadata(0).signer, repairs: Vec::new(), seen: Vec::new() };
+    let mut found = Findings {
+        now: pusher.app.now(),
+        signer: pusher.snapshots.metadata(0).signer,
+        repairs: Vec::new(),
+        seen: Vec::new(),
+        ahead: Vec::new(),
+    };
     let total = unseen.len();
     let mut cursor = None;
     loop {
@@ -152,9 +160,10 @@ pub async fn once(pusher: &Pusher) -> Result<Repairs, ReconcileError> {
     for (key, row) in unseen {
         found.compare(key, row, None);
     }
-    let Findings { mut repairs, seen, .. } = found;
+    let Findings { mut repairs, seen, ahead, .. } = found;
     defer(&mut repairs, SIGNED_AT_ONCE.max(total / 6));
     repairs.extend(verify(pusher, seen).await?);
+    repairs.extend(verify_ahead(pusher, ahead).await?);
     Ok(apply(pusher, repairs).await?)
 }
 
@@ -190,12 +199,18 @@ struct Findings {
     repairs: Vec<(DeploymentKey, Repair)>,
     /// Keys that need no repair, as far as their metadata says.
     seen: Vec<(DeploymentKey, Expected)>,
+    /// Keys that KV has in a higher version, as far as their metadata says.
+    ahead: Vec<(DeploymentKey, Expected)>,
 }
 
 impl Findings {
     fn compare(&mut self, key: DeploymentKey, known: Expected, seen: Option<SnapshotMetadata>) {
         let repair = match seen {
-            Some(seen) if seen.version > known.version => Repair::RaiseAbove(seen.version),
+            // Anyone who can write to KV can claim that; only what was signed here is believed.
+            Some(seen) if seen.version > known.version => {
+                self.ahead.push((key, known));
+                return;
+            }
             _ if known.is_in_flux => return,
             Some(seen) if seen.version == known.version => {
                 // Tombstones do not get old, but without the secret that signed them, nobody can verify them.
@@ -244,12 +259,45 @@ async fn verify(pusher: &Pusher, mut keys: Vec<(DeploymentKey, Expected)>) -> Re
             Ok(value) => value,
             Err(error) => {
                 pause(pusher, &error);
-                tracing::warn!(cause = %chain(&error), "values in KV could not be verified");
-                break;
+                tracing::warn!(cause = %chain(&error), "a value in KV could not be verified");
+                if pusher.is_paused() {
+                    break;
+                }
+                // One that can never be read must not keep the others from being verified.
+                *pusher.verified.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
+                continue;
             }
         };
         repairs.extend(judge(pusher, &key, expected, value.as_deref()).await?.map(|repair| (key.clone(), repair)));
         *pusher.verified.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
+    }
+    Ok(repairs)
+}
+
+/// Reads and verifies values whose metadata claims a higher version than there is. One that was signed here with a higher version is from before the database
+/// was restored from a backup; any other is restored. What cannot be read now is left to the next comparison.
+async fn verify_ahead(pusher: &Pusher, mut keys: Vec<(DeploymentKey, Expected)>) -> Result<Vec<(DeploymentKey, Repair)>, Error> {
+    keys.truncate(AHEAD_AT_ONCE);
+    let mut repairs = Vec::new();
+    for (key, expected) in keys {
+        let value = match pusher.kv.read(&key).await {
+            Ok(value) => value,
+            Err(error) => {
+                pause(pusher, &error);
+                tracing::warn!(cause = %chain(&error), "a value in KV could not be verified");
+                if pusher.is_paused() {
+                    break;
+                }
+                continue;
+            }
+        };
+        let repair = match judge(pusher, &key, expected, value.as_deref()).await? {
+            // The value is the right one, and only its metadata lies.
+            None if !expected.is_in_flux => Some(Repair::Restore),
+            Some(Repair::Restore) if expected.is_in_flux => None,
+            repair => repair,
+        };
+        repairs.extend(repair.map(|repair| (key, repair)));
     }
     Ok(repairs)
 }

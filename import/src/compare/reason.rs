@@ -95,7 +95,9 @@ impl Cause {
             }
             Self::Repeated => "The check has a parameter twice. Updraft refuses it with status 400; the old server does not.".to_owned(),
             Self::Diff(side) => format!("{} sends a diff, the other one the full package. Both lead to the same release.", side.name()),
-            Self::Newer(Side::Old, label) => format!("{label} was released on the old server after the import. Import again."),
+            Self::Newer(Side::Old, label) => format!(
+                "{label} was released on the old server after the import. Import again, or release it here if this deployment has releases of its own."
+            ),
             Self::Newer(Side::New, label) => format!("{label} was released here after the import. The old server does not have it."),
             Self::Missing(Side::Old, label) => format!("{label} is missing on the old server."),
             Self::Missing(Side::New, label) => format!("{label} is missing here. The old server has it."),

@@ -36,7 +36,12 @@ fn single(header: &str, length: u64) -> Option<RequestedRange> {
             first..last.saturating_add(1).min(length)
         }
     };
-    Some(if range.is_empty() { RequestedRange::Unsatisfiable } else { RequestedRange::Part(range) })
+    Some(match range {
+        range if range.is_empty() => RequestedRange::Unsatisfiable,
+        // Only whole objects are verified on their way.
+        range if range == (0..length) => RequestedRange::Whole,
+        range => RequestedRange::Part(range),
+    })
 }
 
 /// Parses digits only: `parse` alone would accept a sign.
@@ -62,7 +67,9 @@ mod tests {
             ("Bytes=10-", RequestedRange::Part(10..1_000)),
             ("bytes= 10-19", RequestedRange::Part(10..20)),
             ("bytes=-10", RequestedRange::Part(990..1_000)),
-            ("bytes=-5000", RequestedRange::Part(0..1_000)),
+            ("bytes=-5000", RequestedRange::Whole),
+            ("bytes=0-", RequestedRange::Whole),
+            ("bytes=0-999", RequestedRange::Whole),
             ("bytes=999-18446744073709551615", RequestedRange::Part(999..1_000)),
             ("bytes=1000-", RequestedRange::Unsatisfiable),
             ("bytes=1000-2000", RequestedRange::Unsatisfiable),

@@ -2,6 +2,7 @@
 
 mod keys_rotate;
 mod remove_second_factors;
+mod storage;
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;

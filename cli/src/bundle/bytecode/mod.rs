@@ -55,6 +55,11 @@ pub(super) fn is_repeated(one: &[u8], other: &[u8]) -> bool {
     module::is_repeated(one, other)
 }
 
+/// Fails unless the tables of a file and all of its strings are within it: the compiler does not check that in a base. Errors: what is not.
+pub(super) fn check(file: &[u8]) -> Result<()> {
+    Module::read(file)?.check_strings()
+}
+
 /// Whether bytecode of this version can be compared.
 pub(super) fn is_known(version: u32) -> bool {
     module::is_known(version)

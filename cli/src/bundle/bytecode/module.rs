@@ -208,12 +208,12 @@ pub(super) fn version(start: &[u8]) -> Option<u32> {
 
 /// See [`super::is_repeated`].
 pub(super) fn is_repeated(one: &[u8], other: &[u8]) -> bool {
-    let parts = |file: &'_ [u8]| -> Option<(u32, [Vec<u8>; 2])> {
+    fn parts(file: &[u8]) -> Option<(u32, [&[u8]; 2])> {
         let (content, _hash) = file.split_at_checked(file.len().checked_sub(FOOTER)?)?;
         let (start, rest) = content.split_at_checked(STORAGE_SIZE)?;
         let (size, rest) = rest.split_at_checked(4)?;
-        Some((Reader::at(size, 0).u32().ok()?, [start.to_vec(), rest.to_vec()]))
-    };
+        Some((Reader::at(size, 0).u32().ok()?, [start, rest]))
+    }
     let (Some((one, content)), Some((another, other))) = (parts(one), parts(other)) else { return false };
     content == other && one.div_ceil(4) == another.div_ceil(4)
 }
@@ -399,8 +399,20 @@ impl<'a> Module<'a> {
         }
     }
 
+    /// Fails unless the bytes of each string are within the file.
+    pub(super) fn check_strings(&self) -> Result<()> {
+        let count = u32::try_from(self.string_count).map_err(|_| Doubt::new("it has too many strings"))?;
+        (0..count).try_for_each(|id| self.place(id).map(drop))
+    }
+
     /// A string. `id` counts from zero.
     pub(super) fn text(&self, id: u32) -> Result<Text<'a>> {
+        let (is_wide, bytes) = self.place(id)?;
+        Ok(Text { is_wide, bytes, identifier: self.identifier(id)? })
+    }
+
+    /// Whether a string has two bytes a letter, and its bytes.
+    fn place(&self, id: u32) -> Result<(bool, &'a [u8])> {
         let entry = Reader::at(self.strings, id as usize * 4).u32()?;
         let (is_wide, mut offset, mut length) = (entry & 1 == 1, bits(entry, 1, 23), bits(entry, 24, 8));
         if length == IN_OVERFLOW {
@@ -411,8 +423,7 @@ impl<'a> Module<'a> {
         if is_wide && !offset.is_multiple_of(2) {
             return Err(Doubt::new(format!("string {id} is not aligned")));
         }
-        let bytes = Reader::at(self.string_storage, offset as usize).take(size)?;
-        Ok(Text { is_wide, bytes, identifier: self.identifier(id)? })
+        Ok((is_wide, Reader::at(self.string_storage, offset as usize).take(size)?))
     }
 
     /// The hash of a string that is a name.

@@ -130,6 +130,7 @@ impl InitCommand {
             deployment: self.target.deployment.as_deref().or_else(|| known?.deployment.as_deref()),
             creates: self.create,
             is_dry: self.dry_run,
+            taken: only.zip(known).and_then(|(platform, project)| app_of(project, platform.other())),
             suggestion: suggestion.as_deref(),
             step: &step,
         };

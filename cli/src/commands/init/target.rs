@@ -23,6 +23,8 @@ pub(super) struct Choice<'c> {
     pub(super) creates: bool,
     /// Whether nothing may be created.
     pub(super) is_dry: bool,
+    /// The app of the other platform, which cannot be this one's.
+    pub(super) taken: Option<&'c str>,
     /// A name for a new app.
     pub(super) suggestion: Option<&'c str>,
     /// What Ctrl-C leaves behind.
@@ -127,7 +129,7 @@ async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<O
         return Err(Error::usage("no app is given, and there is no terminal to choose on", next));
     }
     let apps = client.get::<AppsAnswer>("/v1/apps").await?.value.apps;
-    let mut choices: Vec<String> = apps.into_iter().map(|app| app.name).collect();
+    let mut choices: Vec<String> = apps.into_iter().map(|app| app.name).filter(|name| Some(name.as_str()) != choice.taken).collect();
     if !choices.is_empty() {
         let count = choices.len();
         if !choice.is_dry {

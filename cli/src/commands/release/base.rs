@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,10 +13,14 @@ use zip::ZipArchive;
 use super::Target;
 use crate::bundle::{self, BaseOption, Builder, Platform};
 use crate::client::path;
+use crate::clock;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::output::interrupt;
+use crate::output::table::plain;
+use crate::temporary;
 
+/// How long a download can take: a release without a base is better than none.
+const PATIENCE: Duration = Duration::from_mins(10);
 /// The most bytes of an earlier bundle, and of the archive that has it.
 const MOST: u64 = 1 << 30;
 
@@ -85,17 +90,16 @@ impl Base {
                 return Ok(Self { name: None, file: Err(format!("the earlier release cannot be found: {}", error.what)), _work: None });
             }
         };
-        let (Some(url), Some(label)) = (found.bundle_blob_url, found.label) else {
+        let (Some(url), Some(label)) = (found.bundle_blob_url, found.label.as_deref().map(plain)) else {
             let why = format!("{} of {} has no release for {range} that is enabled and fully rolled out", target.deployment, target.app);
             return Ok(Self { name: None, file: Err(why), _work: None });
         };
         context.note(&format!("Fetching {label} of {}, to compile against its bundle", target.deployment));
-        let work = tempfile::Builder::new().prefix("updraft-").tempdir();
-        let fetched = match work {
+        let fetched = match temporary::folder() {
             Err(error) => Err(format!("cannot write to the folder for temporary files: {error}")),
             Ok(work) => {
-                interrupt::remove_then(work.path());
-                match download(context, &url, work.path(), name).await {
+                let is_encrypted = target.client.url().as_str().starts_with("https://");
+                match download(context, (&url, is_encrypted), work.path(), name).await {
                     Ok(file) => return Ok(Self { name: Some(label), file: Ok(file), _work: Some(work) }),
                     Err(why) => Err(why),
                 }
@@ -116,6 +120,8 @@ impl Base {
             (Err(why), _) | (Ok(_), Some(Err(why))) => Some(why),
             (Ok(_), _) => None,
         };
+        // What the server and the compiler say must not look like lines of this program.
+        let reason = reason.as_deref().map(plain);
         match &reason {
             None => context.note(&format!("Compiled against {name}, and compared: it does the same as without")),
             Some(why) if name.is_empty() => context.note(&format!("Compiled without a base: {why}")),
@@ -126,10 +132,11 @@ impl Base {
 }
 
 /// Downloads an archive to `folder`, and unpacks the bundle. Errors: why, in words that end a sentence.
-async fn download(context: &Context, url: &str, folder: &Path, name: &str) -> std::result::Result<PathBuf, String> {
+async fn download(context: &Context, (url, is_encrypted): (&str, bool), folder: &Path, name: &str) -> std::result::Result<PathBuf, String> {
     let archive = folder.join("package.zip");
     let progress = crate::output::progress::Progress::bytes(context, "Downloading", 0);
-    crate::client::download(url, &archive, MOST, &progress.handle()).await?;
+    let downloaded = clock::within(PATIENCE, crate::client::download(url, is_encrypted, &archive, MOST, &progress.handle())).await;
+    downloaded.unwrap_or_else(|| Err("its package takes too long to download".to_owned()))?;
     drop(progress);
     let (to, name) = (folder.join("base.bundle"), name.to_owned());
     let unpacked = tokio::task::spawn_blocking(move || unpack(&archive, &name, &to).map(|()| to)).await;

@@ -18,7 +18,7 @@ use crate::bundle::target_version::TargetVersion;
 use crate::bundle::{self, BaseOption, BuildOptions, Builder, Built, Framework, Platform};
 use crate::config::project;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::output::{interrupt, terminal};
 use crate::package::signature::SigningKey;
 
@@ -141,8 +141,10 @@ impl BuildAndRelease {
 
         let mut documents = Map::new();
         let mut released: Vec<String> = Vec::new();
+        let last = jobs.last().map(|job| job.platform);
         for (job, built) in jobs.into_iter().zip(&all_built) {
             let platform = job.platform;
+            let left = last.filter(|last| *last != platform);
             let publication = Publication {
                 path: &built.folder,
                 range: job.target_version.version.clone(),
@@ -164,7 +166,7 @@ impl BuildAndRelease {
                 }
                 Some(destination) => {
                     let published = publication.publish(context, destination).await;
-                    let published = published.map_err(|error| if is_only { error } else { after(error, platform, &released) })?;
+                    let published = published.map_err(|error| if is_only { error } else { after(error, platform, &released, left) })?;
                     released.extend(published.label().map(|label| format!("{} was released as {label}", platform.title())));
                     if !context.is_json() {
                         heading(platform, is_only);
@@ -253,9 +255,15 @@ fn members(platform: Platform, target_version: &TargetVersion, built: &Built, ba
     members.into_iter().chain(base).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A failure of one of two platforms: says what was released, because running the command again would release that one twice.
-fn after(error: Error, platform: Platform, released: &[String]) -> Error {
-    let what = format!("{} was not released: {}", platform.title(), error.what);
+/// A failure of one of two platforms: says what was released, because running the command again would release that one twice, and what is `left`.
+fn after(error: Error, platform: Platform, released: &[String], left: Option<Platform>) -> Error {
+    let is_identical = error.kind == Kind::Conflict && error.what.contains("identical to");
+    let left = left.map(|left| format!(". {} was not released either", left.title())).unwrap_or_default();
+    let what = format!("{} was not released: {}{left}", platform.title(), error.what);
+    if is_identical && released.is_empty() {
+        let next = "To release only what has changed, add --no-duplicate-release-error.";
+        return Error { what, next: next.to_owned(), ..error };
+    }
     if released.is_empty() {
         return Error { what, ..error };
     }
@@ -271,8 +279,9 @@ mod tests {
     #[test]
     fn a_failure_tells_what_was_released() {
         let error = || Error::failed("the server has a fault", "Try again.");
-        assert_eq!(after(error(), Platform::Ios, &[]).what, "iOS was not released: the server has a fault");
-        let told = after(error(), Platform::Android, &["iOS was released as v3".to_owned()]);
+        let first = after(error(), Platform::Ios, &[], Some(Platform::Android));
+        assert_eq!(first.what, "iOS was not released: the server has a fault. Android was not released either");
+        let told = after(error(), Platform::Android, &["iOS was released as v3".to_owned()], None);
         assert_eq!(told.what, "Android was not released: the server has a fault. iOS was released as v3");
         assert_eq!(told.next, "Try again. Then release only this platform: --platform android");
     }

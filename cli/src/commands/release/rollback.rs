@@ -38,13 +38,12 @@ impl RollbackCommand {
         prompt::confirm_by_name(context, &action, &target.deployment)?;
         let body = NewRollback { target_release: Field::from(to.map(String::from)) };
         let answer = target.client.post_once::<ReleaseAnswer>(&target.path(&["rollbacks"]), &idempotency_key()?, &body).await;
-        let has_none = matches!(&answer, Err(error) if does_not_fit(error));
+        let is_default = to.is_none();
+        let has_none = matches!(&answer, Err(error) if does_not_fit(error) || (is_default && error.what.starts_with("release ")));
         let answer = match target.advised_on(&named, answer).await {
             Err(error) if has_none => {
-                let error = match error.what.strip_prefix("an earlier release ") {
-                    Some(_) => Error { what: has_no_earlier(&target), ..error },
-                    None => error,
-                };
+                let is_without = is_default && error.kind == Kind::NotFound;
+                let error = if is_without { Error { what: has_no_earlier(&target), ..error } } else { error };
                 let releases = newest(&target).await;
                 return Err(releases.map_or_else(|_| error.clone(), |releases| error.clone().with_next(advice(&target, &releases))));
             }

@@ -7,7 +7,9 @@ use shared::keys::{DeploymentKey, Label};
 
 use super::{Import, Importer, history, repo};
 use crate::domain::access::apps;
+use crate::domain::accounts::repo as accounts;
 use crate::domain::change::Change;
+use crate::domain::deployments::repo::KeyRow;
 use crate::domain::deployments::{repo as deployments, service};
 use crate::domain::error::{Error, Quota, Result};
 use crate::domain::limits::quotas;
@@ -94,8 +96,15 @@ impl Import<'_> {
             let known = repo::app(&mut tx, &self.owner, &self.source, &app.source_name).await?;
             if known.is_none() {
                 new_apps += 1;
-                if apps::find_owned(&mut tx, &self.owner, app.name.as_str()).await?.is_some() {
-                    let text = "the account has an app of this name that was not imported from there. Rename one of them";
+                if let Some(id) = apps::find_owned(&mut tx, &self.owner, app.name.as_str()).await? {
+                    // The same server under another address, such as one with /v1 at its end, or the app as a collaborator sees it.
+                    let text = match repo::source(&mut tx, &id).await? {
+                        Some(source) => format!(
+                            "the account has an app of this name that was imported from {source}. If that is the same server, import from that \
+                             address, with a key of the app's owner; if not, rename one of them"
+                        ),
+                        None => "the account has an app of this name that was not imported. Rename one of them".to_owned(),
+                    };
                     problems.push(Problem::new(place.clone(), text));
                 }
                 let count = self.people(app);
@@ -117,20 +126,18 @@ impl Import<'_> {
                 problems.push(Problem::new(place.clone(), format!("it has {count} deployments; the quota is {}", limits.deployments)));
             }
             for deployment in &app.deployments {
-                if there.iter().any(|row| row.source_name == deployment.source_name) {
+                let place = Place { deployment: Some(deployment.source_name.clone()), ..place.clone() };
+                if let Some(row) = there.iter().find(|row| row.source_name == deployment.source_name) {
+                    if let Some(text) = self.other_key(&mut tx, row, &deployment.key).await? {
+                        problems.push(Problem::new(place, text));
+                    }
                     continue;
                 }
                 new_deployments += 1;
-                let place = Place { deployment: Some(deployment.source_name.clone()), ..place.clone() };
-                if let Some(key) = deployments::find_key(&mut tx, &deployment.key).await? {
-                    let is_free = key.account_id.as_str().is_empty() || (key.account_id == self.owner && key.deployment_id.is_none());
-                    if !is_free {
-                        let free = match self.by {
-                            Importer::Operator(_) => "`updraft-control deployment-key release` frees it",
-                            Importer::Owner(_) => "Your administrator can free it",
-                        };
-                        problems.push(Problem::new(place.clone(), format!("its key belongs to another deployment here. {free}")));
-                    }
+                if let Some(key) = deployments::find_key(&mut tx, &deployment.key).await?
+                    && let Some(text) = self.taken_key(&key)
+                {
+                    problems.push(Problem::new(place.clone(), text));
                 }
                 if let Some(known) = &known
                     && deployments::find(&mut tx, &known.id, deployment.name.as_str()).await?.is_some()
@@ -143,6 +150,49 @@ impl Import<'_> {
             self.quotas(&mut tx, (new_apps, new_deployments), bytes, &mut problems).await?;
         }
         Ok(problems)
+    }
+
+    /// What to say of a key that another deployment has or had; `None` if it can be taken.
+    fn taken_key(&self, key: &KeyRow) -> Option<String> {
+        let is_own = key.account_id == self.owner;
+        if key.account_id.as_str().is_empty() || (is_own && key.deployment_id.is_none()) {
+            return None;
+        }
+        // To free it would take the updates from devices that ask here with it.
+        let text = match (is_own, &self.by) {
+            (true, _) => {
+                "its key is that of another deployment of this account, so it may have been imported already. Import from the address that was \
+                 used then, or delete that deployment first"
+            }
+            (false, Importer::Operator(_)) => {
+                "its key belongs to a deployment of another account here. If no device asks here with it, `updraft-control deployment-key release` \
+                 frees it"
+            }
+            (false, Importer::Owner(_)) => "its key belongs to a deployment of another account here. Ask your administrator",
+        };
+        Some(text.to_owned())
+    }
+
+    /// What to say of a deployment that is here and has another key than at the source: devices ask with that one.
+    async fn other_key(&self, tx: &mut ReadTx, row: &repo::ImportedDeploymentRow, key: &DeploymentKey) -> Result<Option<String>> {
+        if deployments::key_of(tx, &row.deployment_id).await?.is_none_or(|here| here == *key) {
+            return Ok(None);
+        }
+        let next = match self.by {
+            Importer::Operator(_) => "`updraft-control deployment-key assign` gives it the key again",
+            Importer::Owner(_) => "Your administrator can give it the key again",
+        };
+        Ok(Some(format!(
+            "the deployment here has another key than there, so devices that ask here with the old one get no updates. {next}"
+        )))
+    }
+
+    /// The largest package that the account may upload, in bytes.
+    pub async fn largest_package(&self) -> Result<u64> {
+        let default = self.app.settings.limits.account.upload_bytes;
+        let own = accounts::max_upload_bytes(&mut self.app.db.read().await?, &self.owner).await?;
+        let own = own.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(default);
+        Ok(if self.ignores_quotas { own.max(default) } else { own })
     }
 
     async fn quotas(

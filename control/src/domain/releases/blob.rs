@@ -41,8 +41,39 @@ const TOUCH_ALL: &str =
 const NOTE_FILE_SIZES: &str = "UPDATE blobs SET file_sizes = $3 WHERE app_id = $1 AND sha256 = $2 AND file_sizes IS NULL";
 const FILE_SIZES: &str = "SELECT file_sizes FROM blobs WHERE app_id = $1 AND sha256 = $2";
 
+const NEEDED_AFTER: &str = "SELECT b.app_id, b.sha256, b.size FROM blobs b WHERE (b.app_id, b.sha256) > ($1, $2) AND ( \
+    EXISTS (SELECT 1 FROM releases r WHERE r.app_id = b.app_id AND (r.blob_sha256 = b.sha256 OR r.manifest_sha256 = b.sha256)) \
+    OR EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE d.blob_sha256 = b.sha256 AND r.app_id = b.app_id) \
+    OR EXISTS (SELECT 1 FROM imported_packages p WHERE p.app_id = b.app_id AND (p.sha256 = b.sha256 OR p.manifest_sha256 = b.sha256))) \
+    ORDER BY b.app_id, b.sha256 LIMIT $3";
+const IS_NEEDED: &str = "SELECT EXISTS (SELECT 1 FROM releases r WHERE r.app_id = $1 AND (r.blob_sha256 = $2 OR r.manifest_sha256 = $2)) \
+    OR EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.app_id = $1 AND d.blob_sha256 = $2) \
+    OR EXISTS (SELECT 1 FROM imported_packages p WHERE p.app_id = $1 AND (p.sha256 = $2 OR p.manifest_sha256 = $2))";
+
 /// Every statement of this file.
-pub const SQL: &[&str] = &[TOUCH, DISCARD, STAMP, HOLD, GIVE, TOUCH_RELEASED, TOUCH_ALL, NOTE_FILE_SIZES, FILE_SIZES];
+pub const SQL: &[&str] =
+    &[TOUCH, DISCARD, STAMP, HOLD, GIVE, TOUCH_RELEASED, TOUCH_ALL, NOTE_FILE_SIZES, FILE_SIZES, NEEDED_AFTER, IS_NEEDED];
+
+/// A blob that a release, a diff or an unfinished import refers to.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Needed {
+    /// The app.
+    pub app_id: AppId,
+    /// The hash of the bytes.
+    pub sha256: Sha256Hex,
+    /// How many bytes there are.
+    pub size: i64,
+}
+
+/// The next blobs that something refers to, in the order of their keys. `after` is the app and the hash of the last one; empty for the first.
+pub async fn needed_after(tx: &mut ReadTx, after: (&str, &str), limit: i64) -> sqlx::Result<Vec<Needed>> {
+    on!(tx, |conn| sqlx::query_as(NEEDED_AFTER).bind(after.0).bind(after.1).bind(limit).fetch_all(conn).await)
+}
+
+/// Whether something refers to the blob.
+pub async fn is_needed(tx: &mut ReadTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Result<bool> {
+    on!(tx, |conn| sqlx::query_scalar(IS_NEEDED).bind(app).bind(sha256).fetch_one(conn).await)
+}
 
 /// Records a use of the blob before its object is looked up, and returns the stamp of this use. `None` while its object is being deleted: what is stored then
 /// could be deleted with it.

@@ -8,8 +8,8 @@ use shared::time::UnixMillis;
 
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result, chain};
-use crate::infra::db::{ReadTx, WriteTx};
-use crate::infra::storage::PartsId;
+use crate::infra::db::{Db, ReadTx, WriteTx};
+use crate::infra::storage::{PartsId, Storage};
 use crate::{on, on_write};
 
 /// No upload to a bucket lasts this long, in milliseconds.
@@ -39,26 +39,26 @@ impl OpenUpload {
 }
 
 /// Moves a finished file to storage, in parts if it is large. Errors: the storage's, or the database's; then nothing of it is left, or the sweep finds it.
-pub(super) async fn put(app: &Context, key: &BlobKey, file: &Path, size: u64) -> Result<()> {
-    let Some(id) = app.storage.begin(key, size).await.map_err(Error::unavailable)? else {
-        return app.storage.put_file(key, file, None).await.map_err(Error::unavailable);
+pub async fn put(db: &Db, storage: &Storage, now: UnixMillis, key: &BlobKey, file: &Path, size: u64) -> Result<()> {
+    let Some(id) = storage.begin(key, size).await.map_err(Error::unavailable)? else {
+        return storage.put_file(key, file, None).await.map_err(Error::unavailable);
     };
     let row = OpenUpload::new(key, &id);
     let put = async {
-        let mut tx = app.db.write().await?;
-        begin(&mut tx, &row, app.now()).await?;
+        let mut tx = db.write().await?;
+        begin(&mut tx, &row, now).await?;
         tx.commit().await?;
-        app.storage.put_file(key, file, Some(&id)).await.map_err(Error::unavailable)
+        storage.put_file(key, file, Some(&id)).await.map_err(Error::unavailable)
     }
     .await;
     if put.is_err()
-        && let Err(error) = app.storage.abort(key, &id).await
+        && let Err(error) = storage.abort(key, &id).await
     {
         tracing::warn!(cause = %chain(&error), "failed to delete the parts of an upload; the sweep will");
         return put;
     }
     // A row that stays only costs the sweep a request.
-    if let Err(error) = forget(app, &row).await {
+    if let Err(error) = forget(db, &row).await {
         tracing::warn!(cause = %chain(&error), "failed to note the end of an upload in parts");
     }
     put
@@ -72,7 +72,7 @@ pub async fn sweep(app: &Context, now: UnixMillis) -> Result<bool> {
         let key = BlobKey { app: row.app_id.clone(), sha256: row.sha256.clone() };
         match app.storage.abort(&key, &PartsId(row.upload_id.clone())).await {
             Ok(()) => {
-                forget(app, row).await?;
+                forget(&app.db, row).await?;
                 ended += 1;
             }
             Err(error) => tracing::warn!(cause = %chain(&error), "failed to delete the parts of an upload that did not end"),
@@ -81,8 +81,8 @@ pub async fn sweep(app: &Context, now: UnixMillis) -> Result<bool> {
     Ok(ended > 0 && i64::try_from(left.len()).is_ok_and(|count| count >= BATCH))
 }
 
-async fn forget(app: &Context, row: &OpenUpload) -> Result<()> {
-    let mut tx = app.db.write().await?;
+async fn forget(db: &Db, row: &OpenUpload) -> Result<()> {
+    let mut tx = db.write().await?;
     end(&mut tx, row).await?;
     Ok(tx.commit().await?)
 }

@@ -281,7 +281,7 @@ pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &
         if tokio::fs::hard_link(file, &given).await.is_err() {
             tokio::fs::copy(file, &given).await.map_err(Error::unavailable)?;
         }
-        let put = parts::put(app, &key, &given, size).await;
+        let put = parts::put(&app.db, &app.storage, app.now(), &key, &given, size).await;
         if put.is_err() {
             drop(tokio::fs::remove_file(&given).await);
         }

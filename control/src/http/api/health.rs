@@ -26,7 +26,7 @@ const CACHE_AGE: i64 = 5_000;
 /// The edge is degraded if an outbox row is older than this, in milliseconds.
 const EDGE_LAG: i64 = 60_000;
 /// The edge is degraded for so long after it, or the comparison with KV, found something that control has not written, in milliseconds.
-const EDGE_DISTRUST: i64 = 10 * 60_000;
+const EDGE_DISTRUST: u64 = 10 * 60_000;
 /// The timeout of a check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -121,7 +121,8 @@ async fn state_of_edge(app: &Context) -> Result<EdgeState, Error> {
 /// The edge's state. Degraded if the database fails: the lag is unknown, and nothing is pushed. A self-hosted edge, to which nothing is pushed, is only
 /// ever degraded by what it did not trust.
 fn edge(app: &Context, state: Result<&EdgeState, &Error>, now: UnixMillis) -> CheckResult {
-    let is_over = |since: Option<UnixMillis>| since.is_none_or(|since| now > since.plus_millis(EDGE_DISTRUST));
+    // A time in the future is that of a clock that was set back since.
+    let is_over = |since: Option<UnixMillis>| since.is_none_or(|since| now.as_millis().abs_diff(since.as_millis()) > EDGE_DISTRUST);
     match state {
         Ok(state) if !is_over(state.distrusted) => CheckResult::Degraded,
         _ if !app.settings.has_edge => CheckResult::Off,

@@ -56,12 +56,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     request_body = PlannedImport,
     responses((status = 200, body = ImportProblemsAnswer))
 )]
-pub async fn check_import(
-    State(app): State<AppState>,
-    caller: NotApiKey,
-    allowance: UploadAllowance,
-    request: Request,
-) -> Result<Json<ImportProblemsAnswer>> {
+pub async fn check_import(State(app): State<AppState>, caller: NotApiKey, request: Request) -> Result<Json<ImportProblemsAnswer>> {
     let body = body(&app, request).await?;
     let turn = app.front.import_turns.take(caller.account()).await?;
     let planned: PlannedImport = turn.run(move || parse(&body)).await??;
@@ -105,7 +100,7 @@ pub async fn check_import(
         known_apps: known.into_iter().map(known_app).collect(),
         limits,
     };
-    drop((turn, allowance));
+    drop(turn);
     Ok(Json(answer))
 }
 

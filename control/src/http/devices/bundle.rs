@@ -1,5 +1,7 @@
 //! Serves the bytes of bundles, by their signed download URLs.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
@@ -21,6 +23,8 @@ use crate::http::extract::Path;
 use crate::http::layer::problem;
 use shared::wire::range::{RequestedRange, names_tag, requested_range};
 
+/// How long a redirect to the bucket is valid: clients follow it at once.
+const REDIRECT_VALID_FOR: Duration = Duration::from_mins(10);
 /// Bytes read from storage at once.
 const CHUNK: usize = 64 << 10;
 
@@ -68,6 +72,11 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
         RequestedRange::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
         RequestedRange::Unsatisfiable => return Ok(refuse(unsatisfiable(length))),
     };
+    if *method == Method::GET
+        && let Some(response) = redirect(app, &blob).await?
+    {
+        return Ok(response);
+    }
     let size = range.end.saturating_sub(range.start);
     let place = (status == StatusCode::PARTIAL_CONTENT).then(|| format!("bytes {}-{}/{length}", range.start, range.end.saturating_sub(1)));
     let body = if *method == Method::HEAD { Body::empty() } else { stream(app, &blob, range, status == StatusCode::OK).await? };
@@ -77,6 +86,19 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
         response.headers_mut().insert(header::CONTENT_RANGE, place);
     }
     Ok(response)
+}
+
+/// A redirect to the bucket, which spares the bytes the way through here; `None` if bundles are verified, the storage is a folder, or the client would leave
+/// https, or come to it. Ranges are the bucket's, too.
+async fn redirect(app: &AppState, blob: &BlobKey) -> Result<Option<Response>> {
+    if app.front.settings.verifies_bundles {
+        return Ok(None);
+    }
+    let url = app.storage.presigned(blob, REDIRECT_VALID_FOR).await.map_err(Error::unavailable)?;
+    let Some(url) = url.filter(|url| url.starts_with("https://") == app.settings.is_https()) else { return Ok(None) };
+    let mut response = refuse(StatusCode::FOUND.into_response());
+    response.headers_mut().insert(header::LOCATION, HeaderValue::from_str(&url).map_err(Error::internal)?);
+    Ok(Some(response))
 }
 
 /// The bytes of the whole object, which are verified, or of a range, which are not.

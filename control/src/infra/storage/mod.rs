@@ -13,6 +13,7 @@ pub use memory::MemoryStore;
 pub use reader::BlobReader;
 pub use s3::{PartsId, S3Store};
 
+use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,52 @@ pub enum StorageConfig {
         /// The credentials that were given; `None` looks for them in the SDK's usual places.
         credentials: Option<Credentials>,
     },
+}
+
+impl StorageConfig {
+    /// Parses the value of `UPDRAFT_STORAGE`: `file`, or the address of a bucket, here without credentials.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("s3://") {
+            Some(rest) => {
+                BucketAddress::parse(rest).map(|address| Self::Bucket { address, credentials: None }).map_err(|error| error.to_string())
+            }
+            None if text == "file" => Ok(Self::Folder),
+            None => Err("must be file, or s3://BUCKET?endpoint=URL&region=NAME".to_owned()),
+        }
+    }
+
+    /// The same with these credentials. A folder needs none.
+    #[must_use]
+    pub fn with(self, credentials: Option<Credentials>) -> Self {
+        match self {
+            Self::Folder => Self::Folder,
+            Self::Bucket { address, .. } => Self::Bucket { address, credentials },
+        }
+    }
+
+    /// Whether both are the same place.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Folder, Self::Folder) => true,
+            (Self::Bucket { address, .. }, Self::Bucket { address: other, .. }) => {
+                (&address.bucket, &address.endpoint) == (&other.bucket, &other.endpoint)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// For people.
+impl fmt::Display for StorageConfig {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder => to.write_str("the data folder"),
+            Self::Bucket { address, .. } => match &address.endpoint {
+                Some(endpoint) => write!(to, "the bucket {} at {endpoint}", address.bucket),
+                None => write!(to, "the bucket {}", address.bucket),
+            },
+        }
+    }
 }
 
 /// A backend, chosen by a setting at startup.
@@ -113,6 +160,14 @@ impl Storage {
             Self::Folder(store) => store.read(key, range).await,
             Self::S3(store) => Box::pin(store.read(key, range)).await,
             Self::Memory(store) => store.read(key, range),
+        }
+    }
+
+    /// A URL with which anyone can read the object for a while; `None` where there is none.
+    pub async fn presigned(&self, key: &BlobKey, valid_for: Duration) -> io::Result<Option<String>> {
+        match self {
+            Self::S3(store) => Box::pin(store.presigned(key, valid_for)).await.map(Some),
+            Self::Folder(_) | Self::Memory(_) => Ok(None),
         }
     }
 

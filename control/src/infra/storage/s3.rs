@@ -11,6 +11,7 @@ use std::time::Duration;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::abort_multipart_upload::AbortMultipartUploadError;
+use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
 use base64::Engine;
@@ -166,6 +167,16 @@ impl S3Store {
         };
         let range = reader::within(range, total)?;
         Ok(Some(BlobReader::new(Box::pin(found.body.into_async_read()), total, range)))
+    }
+
+    /// A URL with which anyone can read the object from the bucket for a while. It is made here, without asking the bucket.
+    pub(super) async fn presigned(&self, key: &BlobKey, valid_for: Duration) -> io::Result<String> {
+        let get = self.client.get_object().bucket(&self.bucket).key(name(key));
+        // Whatever the object says of itself: browsers must not render what somebody else has put there.
+        let get = get.response_content_type(TYPE).response_content_disposition(DISPOSITION);
+        let signing = PresigningConfig::expires_in(valid_for).map_err(io::Error::other)?;
+        let signed = get.presigned(signing).await.map_err(|error| self.failed("sign a URL of", &error))?;
+        Ok(signed.uri().to_owned())
     }
 
     pub(super) async fn delete(&self, key: &BlobKey) -> io::Result<()> {

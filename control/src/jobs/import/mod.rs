@@ -62,7 +62,7 @@ pub async fn codepush(
         folder,
         limits: Limits { releases: MAX_RELEASES, ranges: MAX_RANGES, snapshot_bytes: limits.snapshot_bytes },
         archive: limits.archive.clone(),
-        largest_package: limits.account.upload_bytes,
+        largest_package: here.import.largest_package().await.map_err(RunError::Target)?,
         leaves_out_refused: wanted.leaves_out_refused,
         account: &wanted.owner,
     };

@@ -52,6 +52,63 @@ async fn small_and_large_packages_go_through_a_bucket() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn without_verification_downloads_are_sent_to_the_bucket() {
+    let options = Options { has_bucket: true, ..Options::default() }.with("VERIFY_BUNDLES", "off");
+    let mut app = TestApp::spawn_with(options).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let package = Bundle::script("console.log(1);");
+    let released = ada.upload("demo", "Staging", &package.0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let (url, device) = (path(&app, &released), app.anonymous());
+    let answer = device.get(&url).await;
+    answer.assert_status(302);
+    assert_eq!(answer.header("cache-control"), "no-store");
+    assert!(answer.body.is_empty());
+    let signed = answer.header("location");
+    // Whatever the bucket was told of the object: nobody's browser renders it.
+    let followed = reqwest::get(&signed).await.unwrap();
+    assert_eq!(followed.status(), 200);
+    assert_eq!(followed.headers()["content-type"], "application/octet-stream");
+    assert_eq!(followed.headers()["content-disposition"], "attachment");
+    assert_eq!(followed.bytes().await.unwrap(), package.0);
+    // Without the signature, for another object, or changed.
+    let other = app.bucket().objects().into_iter().find(|name| !signed.contains(name) && !name.starts_with('.')).unwrap();
+    let own = app.bucket().objects().into_iter().find(|name| signed.contains(name.as_str())).unwrap();
+    let bare = signed.split_once('?').unwrap().0.to_owned();
+    for forged in [
+        bare,
+        signed.replace(&own, &other),
+        signed.replace("response-content-type=application%2Foctet-stream", "response-content-type=text%2Fhtml"),
+    ] {
+        assert_ne!(forged, signed);
+        assert_eq!(reqwest::get(&forged).await.unwrap().status(), 403, "{forged}");
+    }
+    // The rest is answered here.
+    let head = device.send(device.request(Method::HEAD, &url)).await;
+    head.assert_status(200);
+    assert_eq!(head.header("content-length"), package.0.len().to_string());
+    let tag = head.header("etag");
+    device.send(device.request(Method::GET, &url).header("if-none-match", tag)).await.assert_status(304);
+    device.send(device.request(Method::GET, &url).header("range", "bytes=999999-")).await.assert_status(416);
+    device.get(&url.replace("signature=", "signature=A")).await.assert_status(403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_redirected_from_https_to_http() {
+    let options =
+        Options { has_bucket: true, ..Options::default() }.with("VERIFY_BUNDLES", "off").with("BASE_URL", "https://updates.example");
+    let app = TestApp::spawn_with(options).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let package = Bundle::script("console.log(1);");
+    let released = ada.upload("demo", "Staging", &package.0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let url = released["package"]["blobUrl"].as_str().unwrap().strip_prefix("https://updates.example").unwrap().to_owned();
+    let answer = app.anonymous().get(&url).await;
+    answer.assert_status(200);
+    assert_eq!(answer.body, package.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_that_dies_in_the_middle_of_an_upload_leaves_nothing() {
     let mut app = TestApp::spawn_with(Options { has_bucket: true, ..Options::default() }).await;
     let ada = app.sign_up("ada").await;

@@ -128,7 +128,7 @@ async fn what_stands_against_it_is_named_and_nothing_is_imported() {
     let cli = cli(&app, &ada, "key");
     let ended = cli.expect(5, &arguments(&old.base, &[])).await;
     for line in [
-        "Weather / Production: its key belongs to another deployment here. Your administrator can free it",
+        "Weather / Production: its key belongs to a deployment of another account here. Ask your administrator",
         "Mine: the account has an app of this name",
         "Nothing was imported.",
     ] {

@@ -242,7 +242,7 @@ async fn planted_differences_are_found_and_explained() {
         "label, 1 checks: Known fault of the old server: without a label,",
         "short, 1 checks: Known fault of the old server: in a staged rollout it answers a short app version",
         "diff, 3 checks: The old server sends a diff",
-        "newer, 5 checks: v3 was released on the old server after the import. Import again.",
+        "newer, 5 checks: v3 was released on the old server after the import. Import again, or release it here if this deployment has releases of its own.",
         "released, 5 checks: v3 was released here after the import.",
         "description, 5 checks: The description of v2 differs.",
         "client, 1 checks: Known fault of the old server: devices without a client ID",

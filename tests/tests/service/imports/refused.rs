@@ -1,8 +1,8 @@
 //! What breaks a rule here is named before anything is written.
 
 use serde_json::json;
-use tests::TestApp;
 use tests::old_server::{OldServer, Trouble};
+use tests::{TestApp, program};
 
 use super::{apps, deployments, entry, history, import, imported, target};
 
@@ -41,7 +41,7 @@ async fn what_breaks_a_rule_is_named_and_nothing_is_written() {
         "Weather / Production / v5: its package does not have the contents",
         "Weather / Production / v6: its description has more than 10000",
         "Weather / Production / v7: the package cannot be downloaded",
-        "Weather / Production: its key belongs to another deployment here",
+        "Weather / Production: its key belongs to a deployment of another account here. If no device asks here with it, `updraft-control deployment-key release` frees it",
         "Weather / Hidden: the source does not show its key",
         "Weather: it would have 202 collaborators, the owner included; the quota is 200",
         "Mine: the account has an app of this name",
@@ -68,6 +68,50 @@ fn blobs(app: &TestApp) -> usize {
     let count = |folder: &std::path::Path| std::fs::read_dir(folder).map_or(0, Iterator::count);
     let apps = std::fs::read_dir(app.folder().join("blobs")).unwrap().map(|entry| entry.unwrap().path());
     apps.filter(|path| path.is_dir() && !path.ends_with("tmp")).map(|path| count(&path)).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_was_imported_under_another_address_is_recognized() {
+    let (app, ada) = target().await;
+    let old = OldServer::start().await;
+    old.put_apps(&[("Weather", json!({}), &[("Production", KEY, json!([entry(&old, "v1", "content")]))])]);
+    imported(&app, &old.base, "key", &[]).await;
+    // As under localhost, or with /v1 at its end.
+    let address = app.texts("SELECT source FROM imported_apps", &[]).await.remove(0);
+    app.change("UPDATE imported_apps SET source = $1", &["http://old.example/"]).await;
+    let ended = import(&app, &old.base, "key", &[]).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    for line in [
+        "Weather: the account has an app of this name that was imported from http://old.example/. If that is the same server, import from that address",
+        "Weather / Production: its key is that of another deployment of this account, so it may have been imported already",
+    ] {
+        assert!(ended.out.contains(line), "{line} in\n{}", ended.out);
+    }
+    assert!(!ended.out.contains("deployment-key release"), "devices ask with it: {}", ended.out);
+
+    // Somebody freed the key all the same: the next import says that devices get nothing.
+    app.change("UPDATE imported_apps SET source = $1", &[&address]).await;
+    let released = program::run(&app.settings(), &["deployment-key", "release", "--key", KEY]).await;
+    assert_eq!(released.code, Some(0), "{released:?}");
+    let ended = import(&app, &old.base, "key", &["--dry-run"]).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.out.contains("Weather / Production: the deployment here has another key than there"), "{}", ended.out);
+    assert!(ended.out.contains("`updraft-control deployment-key assign`"), "{}", ended.out);
+    assert_eq!(apps(&ada).await, ["Weather"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_accounts_own_limit_of_packages_holds_for_operators() {
+    let (app, ada) = target().await;
+    let old = OldServer::start().await;
+    old.put_apps(&[("Weather", json!({}), &[("Production", KEY, json!([entry(&old, "v1", "more than nine bytes")]))])]);
+    app.change("UPDATE accounts SET max_upload_bytes = 9", &[]).await;
+    let ended = import(&app, &old.base, "key", &[]).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.out.contains("Weather / Production / v1") && ended.out.contains("larger than 9 bytes"), "{}", ended.out);
+    assert_eq!(apps(&ada).await, Vec::<String>::new());
+    imported(&app, &old.base, "key", &["--ignore-quotas"]).await;
+    assert_eq!(apps(&ada).await, ["Weather"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

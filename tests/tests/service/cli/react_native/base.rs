@@ -118,15 +118,25 @@ async fn with_a_doubt_the_base_is_left_out() {
     let mut cut = plain.clone();
     cut.truncate(200);
     cli.write("cut", &cut);
+    // Of a server that wants the compiler to work for hours: never given to it.
+    let mut huge = plain.clone();
+    huge.resize(plain.len() * 2 + (1 << 20) + 1, 0);
+    cli.write("huge", &huge);
+    let mut altered = plain.clone();
+    *altered.last_mut().unwrap() ^= 1;
+    cli.write("altered", &altered);
     for (base, expected) in [
-        ("source.js", "it is not Hermes bytecode"),
         ("older", "it is Hermes bytecode version 98, and the project's compiler writes version 99"),
-        ("cut", "the Hermes compiler failed"),
+        ("cut", "it is damaged"),
+        ("altered", "it is damaged"),
+        ("huge", "it is more than twice as large as the new one"),
         ("large", "the bundle would be larger by more than a quarter"),
     ] {
         let told = reason(&cli.json(&[&dry[..], &["--base", base]].concat()).await);
         assert!(told.starts_with(expected), "{base}: {told}");
     }
+    let (what, _) = cli.run(&[&dry[..], &["--base", "source.js"]].concat()).await.error(2);
+    assert_eq!(what, "source.js is not Hermes bytecode");
     let (what, next) = cli.run(&[&dry[..], &["--base", "none.bundle"]].concat()).await.error(2);
     assert!(what.contains("none.bundle is not a file") && next.contains("--base auto"), "{what} {next}");
     cli.run(&[&dry[..], &["--base", "auto", "--no-hermes"]].concat()).await.error(2);
