@@ -78,8 +78,32 @@ impl Serving {
         Self::start_as(command, settings).await
     }
 
+    /// The same, with the data folder on a file system of its own, which has `size` as `mount` takes it and begins with what the folder has. Others see it only
+    /// through the program's [`root`](Self::root).
+    pub async fn start_on_small_disk(size: &str, settings: &BTreeMap<String, String>) -> Self {
+        let mut command = Command::new("unshare");
+        // Root of its own user namespace, unless it is root anyway.
+        command.args(if rustix::process::getuid().is_root() { ["--mount", "--"] } else { ["--mount", "--map-root-user"] });
+        let script = format!(
+            "cp -a \"$UPDRAFT_DATA_DIR\" \"$UPDRAFT_DATA_DIR.before\" && mount -t tmpfs -o size={size} tmpfs \"$UPDRAFT_DATA_DIR\" && \
+             cp -a \"$UPDRAFT_DATA_DIR.before/.\" \"$UPDRAFT_DATA_DIR\" && exec \"$0\" serve"
+        );
+        command.arg("/bin/sh").arg("-c").arg(script).arg(program());
+        Self::start_as(command, settings).await
+    }
+
+    /// The root of the file system as the program sees it.
+    pub fn root(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root", self.process().0))
+    }
+
     async fn start_as(mut command: Command, settings: &BTreeMap<String, String>) -> Self {
-        command.env_clear().envs(settings).env("UPDRAFT_LISTEN", "127.0.0.1:0").kill_on_drop(true);
+        command
+            .env_clear()
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .envs(settings)
+            .env("UPDRAFT_LISTEN", "127.0.0.1:0")
+            .kill_on_drop(true);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let errors = tokio::spawn(all(child.stderr.take().unwrap()));
         let mut printed = BufReader::new(child.stdout.take().unwrap());

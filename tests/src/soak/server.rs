@@ -95,6 +95,11 @@ impl Place {
         Serving::start(&self.settings).await
     }
 
+    /// The same with the data folder on a small file system.
+    pub async fn start_on_small_disk(&self, size: &str) -> Serving {
+        Serving::start_on_small_disk(size, &self.settings).await
+    }
+
     /// The same with a limit of open files.
     pub async fn start_within(&self, descriptors: u32) -> Serving {
         Serving::start_within(descriptors, &self.settings).await
