@@ -5,7 +5,7 @@ use serde_json::json;
 use shared::hash::BlobKey;
 use tests::Bundle;
 use tests::edge::{BUCKET_KEY, EdgeApp, EdgeOptions};
-use tests::wait::eventually;
+use tests::wait::{eventually, until};
 
 /// A package of several parts that does not compress.
 fn large() -> Bundle {
@@ -44,6 +44,19 @@ async fn devices_download_while_control_is_down() {
         assert_eq!(whole.headers["content-length"], package.0.len().to_string());
         let part = device.send(device.request(Method::GET, url).header("range", "bytes=7-90")).await;
         assert_eq!((part.status.as_u16(), &part.body[..]), (206, &package.0[7..91]));
+    }
+    // Two days after their last use, they are deleted there.
+    app.control.start().await;
+    ada.delete("/v1/apps/app/deployments/Production/history").await.assert(204);
+    for (url, _) in &urls {
+        device.get(url).await.assert_status(200);
+    }
+    app.control.change("UPDATE blobs SET last_used_time = last_used_time - 49 * 60 * 60 * 1000", &[]).await;
+    app.control.stop().await;
+    app.control.start().await;
+    until("they are gone", async || (app.control.number("SELECT COUNT(*) FROM blobs").await == 0).then_some(())).await;
+    for (url, _) in &urls {
+        device.get(url).await.refused(404);
     }
 }
 

@@ -5,7 +5,8 @@ use std::fs;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
-use tests::edge::{EdgeApp, EdgeOptions, until_counted};
+use tests::bucket::TestBucket;
+use tests::edge::{BUCKET_KEY, EdgeApp, EdgeOptions, until_counted};
 use tests::node::Sdks;
 use tests::{Bundle, Client};
 
@@ -47,8 +48,8 @@ async fn upload(owner: &Client, built: &Built, description: &str) -> Value {
     owner.upload("app", "Production", &built.bytes, info).await.assert(201)["package"].take()
 }
 
-/// The device is offered this release and installs it: check, download, download report. Returns the installed package.
-async fn take(app: &EdgeApp, sdks: &mut Sdks, device: &Device, current: &Value, release: &Value, built: &Built) -> Value {
+/// The device is offered this release and downloads it. Returns the package.
+async fn download(app: &EdgeApp, sdks: &mut Sdks, device: &Device, current: &Value, release: &Value, built: &Built) -> Value {
     let offered = sdks.run(json!({ "do": "check", "client": device.name, "package": current })).await;
     let expected = json!({
         "deploymentKey": offered["deploymentKey"],
@@ -75,8 +76,64 @@ async fn take(app: &EdgeApp, sdks: &mut Sdks, device: &Device, current: &Value, 
         "files": built.files,
     });
     assert_eq!(got, expected, "{}", device.name);
+    offered
+}
+
+/// The device is offered this release and installs it: check, download, download report. Returns the installed package.
+async fn take(app: &EdgeApp, sdks: &mut Sdks, device: &Device, current: &Value, release: &Value, built: &Built) -> Value {
+    let offered = download(app, sdks, device, current, release, built).await;
     sdks.run(json!({ "do": "downloaded", "client": device.name, "package": offered })).await;
     offered
+}
+
+/// Where bundles are, and what the Worker has of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bundles {
+    /// In R2, which the Worker reads. The control plane is down when devices download.
+    R2,
+    /// In a bucket behind the control plane, which sends the bytes.
+    Bucket,
+    /// In a bucket, to which the control plane sends the devices.
+    Redirect,
+}
+
+// The first test has bundles in the control plane's folder, and nothing in R2.
+#[tokio::test(flavor = "multi_thread")]
+async fn both_sdks_download_from_every_storage() {
+    for bundles in [Bundles::R2, Bundles::Bucket, Bundles::Redirect] {
+        let bucket = TestBucket::start();
+        let mut app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
+        app.control.stop().await;
+        if bundles == Bundles::R2 {
+            app.control.configure_bucket(&app.edge.bundles(), BUCKET_KEY);
+        } else {
+            let [storage, id, secret] = bucket.settings().map(|(_, value)| value);
+            app.control.configure_bucket(&storage, (&id, &secret));
+        }
+        if bundles == Bundles::Redirect {
+            app.control.configure("VERIFY_BUNDLES", "off");
+        }
+        app.control.start().await;
+        let owner = app.sign_up("ada").await;
+        let (key, _) = owner.create_app("app").await;
+        let built = built("react-dom-v1");
+        let release = upload(&owner, &built, "react-dom 18.2.0").await;
+        let offered = app.until_offered(&key, "v1").await.json();
+        let url = offered["update_info"]["download_url"].as_str().unwrap().strip_prefix(&app.edge.base).unwrap().to_owned();
+        if bundles == Bundles::R2 {
+            app.control.stop().await;
+        }
+        let answer = app.anonymous().get(&url).await;
+        answer.assert_status(if bundles == Bundles::Redirect { 302 } else { 200 });
+        let mut sdks = Sdks::start();
+        let binary = json!({ "appVersion": "1.0.0" });
+        for device in &DEVICES {
+            let configuration =
+                json!({ "appVersion": "1.0.0", "clientUniqueId": device.name, "deploymentKey": key, "serverUrl": app.edge.base });
+            assert_eq!(sdks.client(device.name, device.sdk, configuration).await, device.version);
+            download(&app, &mut sdks, device, &binary, &release, &built).await;
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

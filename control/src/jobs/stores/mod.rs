@@ -1,6 +1,6 @@
 //! The commands `storage verify` and `storage migrate`, which read every bundle that something refers to.
 //!
-//! [`verify`] compares each with its hash, and [`migrate`] copies them into another storage. Both may run beside the server, be interrupted and run again.
+//! [`verify()`] compares each with its hash, and [`migrate()`] copies them into another storage. Both may run beside the server, be interrupted and run again.
 
 mod migrate;
 mod verify;
