@@ -112,7 +112,7 @@ pub mod mail {
 pub mod releases {
     pub use crate::domain::deployments::repo::next_label;
     pub use crate::domain::releases::repo::{NewReleaseRow, ReleaseRow, insert};
-    pub use crate::domain::releases::{ReleaseMethod, blob::discard, blob::hold, blob::touch, size::measure, unused::Sweep};
+    pub use crate::domain::releases::{ReleaseMethod, blob::hold, blob::touch, size::measure, unused::Sweep, unused::delete};
     pub use crate::infra::s3::{BucketAddress, Credentials};
     pub use crate::infra::storage::{FolderStore, MemoryStore, Storage, StorageConfig};
 }

@@ -199,7 +199,9 @@ impl<S> Memory<S> {
         }
         let confirmed = match self.entries.peek(key) {
             Some(entry) => entry.confirmed,
-            None => now,
+            None if is_from_control => now,
+            // Never. It is asked for now, or as soon as there is room for it.
+            None => 0,
         };
         let weight = weight + line.as_ref().map_or(0, |line| line.len());
         let entry = Entry { snapshot: Rc::clone(&found), revision, line, checked: now, confirmed, leased_until: 0, kept_until: 0 };

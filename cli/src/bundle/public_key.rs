@@ -38,9 +38,9 @@ pub(super) fn of_project(project: &Project, expo: Option<&expo::Config>, platfor
     files.iter().find_map(|file| of_file(file)).or_else(of_expo)
 }
 
-/// A key that is written out.
+/// A key that is written out, in no form that only Android's tools undo.
 fn certain(text: Option<String>, source: String) -> Option<PublicKey> {
-    let text = text.filter(|text| !text.trim().is_empty() && !text.contains(['$', '@']))?;
+    let text = text.filter(|text| !text.trim().is_empty() && !text.contains(['$', '@', '<', '"']))?;
     Some(PublicKey { text, source })
 }
 
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_a_build_setting_says_is_unknown() {
-        for text in ["$(CODEPUSH_PUBLIC_KEY)", "${KEY}", "@string/key", " "] {
+        for text in ["$(CODEPUSH_PUBLIC_KEY)", "${KEY}", "@string/key", " ", "<![CDATA[-----BEGIN]]>", "\"-----BEGIN\""] {
             assert_eq!(certain(Some(text.to_owned()), "x".to_owned()), None, "{text}");
         }
         assert!(certain(Some("-----BEGIN".to_owned()), "x".to_owned()).is_some());

@@ -123,15 +123,22 @@ impl VerifyingKey {
         Self::of_der(der.as_ref()).map_err(refused)
     }
 
-    /// The key in an app's native project, in which the lines of the PEM can be joined. The SDKs remove the first and the last line, and decode the rest.
-    /// Errors: what is wrong with it.
-    pub(crate) fn of_app(text: &str) -> Result<Self, &'static str> {
-        let text = ["-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----", "\\n"]
-            .iter()
-            .fold(text.to_owned(), |text, part| text.replace(part, ""));
-        let letters: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
-        let der = BASE64_STANDARD.decode(letters).map_err(|_| "is not a public key as PEM")?;
-        Self::of_der(&der)
+    /// The key in an app's native project, read as the SDK reads it: on iOS, the first line must end there, and nothing but line ends is allowed between the
+    /// others. On Android, lines can be joined. Errors: what is wrong with it.
+    pub(crate) fn of_app(text: &str, is_ios: bool) -> Result<Self, &'static str> {
+        let (removed, wrong): (&[&str], _) = if is_ios {
+            (
+                &["-----BEGIN PUBLIC KEY-----\n", "-----END PUBLIC KEY-----", "\n"],
+                "is not a public key with the line ends of its PEM file, which the SDK needs on iOS",
+            )
+        } else {
+            (&["-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----", "\\n"], "is not a public key as PEM")
+        };
+        let mut text = removed.iter().fold(text.to_owned(), |text, part| text.replace(part, ""));
+        if !is_ios {
+            text.retain(|letter| !letter.is_whitespace());
+        }
+        Self::of_der(&BASE64_STANDARD.decode(text).map_err(|_| wrong)?)
     }
 
     /// A key in the structure of RFC 5280, section 4.1.2.7. Errors: what is wrong with it.

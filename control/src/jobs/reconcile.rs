@@ -50,7 +50,9 @@ const SIGNING_SPACING: i64 = 20;
 /// Values that one comparison reads and verifies.
 const VERIFIED_AT_ONCE: usize = 100;
 /// Values with metadata of a higher version that one comparison reads.
-const AHEAD_AT_ONCE: usize = 1_000;
+const AHEAD_AT_ONCE: usize = 100;
+/// After so many failed reads one after the other, a comparison reads no more values.
+const MOST_FAILURES: usize = 3;
 /// No valid version is this high (it is a time in milliseconds). A higher one was written by hand and counts as unreadable.
 const MAX_VERSION: i64 = 1 << 53;
 
@@ -253,14 +255,15 @@ async fn verify(pusher: &Pusher, mut keys: Vec<(DeploymentKey, Expected)>) -> Re
     let start = keys.partition_point(|(key, _)| last.as_ref().is_some_and(|last| key <= last));
     keys.rotate_left(start);
     keys.truncate(VERIFIED_AT_ONCE);
-    let mut repairs = Vec::new();
+    let (mut repairs, mut failures) = (Vec::new(), 0);
     for (key, expected) in keys {
         let value = match pusher.kv.read(&key).await {
             Ok(value) => value,
             Err(error) => {
                 pause(pusher, &error);
                 tracing::warn!(cause = %chain(&error), "a value in KV could not be verified");
-                if pusher.is_paused() {
+                failures += 1;
+                if pusher.is_paused() || failures >= MOST_FAILURES {
                     break;
                 }
                 // One that can never be read must not keep the others from being verified.
@@ -277,20 +280,30 @@ async fn verify(pusher: &Pusher, mut keys: Vec<(DeploymentKey, Expected)>) -> Re
 /// Reads and verifies values whose metadata claims a higher version than there is. One that was signed here with a higher version is from before the database
 /// was restored from a backup; any other is restored. What cannot be read now is left to the next comparison.
 async fn verify_ahead(pusher: &Pusher, mut keys: Vec<(DeploymentKey, Expected)>) -> Result<Vec<(DeploymentKey, Repair)>, Error> {
+    // Each gets its turn, wherever it is in the list.
+    keys.sort_unstable_by(|left, right| left.0.cmp(&right.0));
+    let rounds = usize::try_from(pusher.app.now().as_millis() / PERIOD).unwrap_or_default();
+    let start = rounds.wrapping_mul(AHEAD_AT_ONCE) % keys.len().max(1);
+    keys.rotate_left(start);
     keys.truncate(AHEAD_AT_ONCE);
-    let mut repairs = Vec::new();
+    let (mut repairs, mut failures) = (Vec::new(), 0);
     for (key, expected) in keys {
         let value = match pusher.kv.read(&key).await {
             Ok(value) => value,
             Err(error) => {
                 pause(pusher, &error);
                 tracing::warn!(cause = %chain(&error), "a value in KV could not be verified");
-                if pusher.is_paused() {
+                failures += 1;
+                if pusher.is_paused() || failures >= MOST_FAILURES {
                     break;
                 }
                 continue;
             }
         };
+        // Changed since it was listed: the next comparison sees what became of it.
+        if pusher.snapshots.version(&key).await? != Some(expected.version) {
+            continue;
+        }
         let repair = match judge(pusher, &key, expected, value.as_deref()).await? {
             // The value is the right one, and only its metadata lies.
             None if !expected.is_in_flux => Some(Repair::Restore),

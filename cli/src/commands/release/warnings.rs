@@ -53,13 +53,14 @@ pub(super) fn larger(package: &Package, newest: &Release) -> Option<String> {
 /// A release that the app's own public key does not verify: devices would download and refuse it.
 pub(super) fn unverified(platform: Platform, public_key: &PublicKey, key: Option<&SigningKey>) -> Option<String> {
     let PublicKey { text, source } = public_key;
+    let is_ios = platform == Platform::Ios;
     let platform = platform.title();
     let Some(key) = key else {
         return Some(format!(
             "the {platform} app has a public key ({source}), and this release is not signed: devices refuse it. Add --sign-key"
         ));
     };
-    match VerifyingKey::of_app(text) {
+    match VerifyingKey::of_app(text, is_ios) {
         Ok(public) if key.belongs_to(&public) => None,
         Ok(_) => Some(format!(
             "the {platform} app has another public key ({source}) than the one that belongs to --sign-key: devices refuse this release. Sign it with the key of the app"

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use shared::hash::{BlobKey, Sha256Hex};
 use shared::time::UnixMillis;
 
 use super::repo::{self, PackageRow};
@@ -12,9 +11,9 @@ use crate::domain::accounts;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result, Thing};
+use crate::domain::releases::blob::Use;
 use crate::domain::releases::upload::{self, Bundle};
-use crate::domain::releases::{UploadAllowance, blob, contents};
-use crate::infra::db::WriteTx;
+use crate::domain::releases::{UploadAllowance, blob, contents, unused};
 
 /// How long a package waits for its history, in milliseconds.
 const WAITING: i64 = 3 * 86_400_000;
@@ -69,8 +68,8 @@ async fn store(app: &Context, grant: &AppGrant<OwnApp>, bundle: Bundle) -> Resul
             hash_with_directories: found.hash_with_directories(),
             manifest_sha256: manifest.as_ref().map(|(_, sha256)| sha256.clone()),
             size: i64::try_from(size).map_err(Error::internal)?,
-            stamp: stored.first().map_or(0, |(_, stamp)| *stamp),
-            manifest_stamp: stored.get(1).map(|(_, stamp)| *stamp),
+            stamp: stored.first().map_or(0, |(_, used)| own_stamp(*used)),
+            manifest_stamp: stored.get(1).map(|(_, used)| own_stamp(*used)),
             expires: app.now().plus_millis(WAITING),
         };
         let mut change = grant.begin(app).await?;
@@ -86,8 +85,8 @@ async fn store(app: &Context, grant: &AppGrant<OwnApp>, bundle: Bundle) -> Resul
     }
     .await;
     if kept.is_err() {
-        for (sha256, stamp) in &stored {
-            upload::take_back(app, grant.app(), sha256, *stamp).await;
+        for stored in &stored {
+            upload::take_back(app, grant.app(), stored).await;
         }
     }
     kept
@@ -109,7 +108,6 @@ pub async fn expire(app: &Context, now: UnixMillis) -> Result<bool> {
     Ok(count > 0 && i64::try_from(due.len()).unwrap_or(BATCH) >= BATCH)
 }
 
-/// One blob in each transaction: others lock several of an app in another order. The row goes last, so that an interrupted clean-up goes on.
 async fn expire_one(app: &Context, row: &PackageRow, now: UnixMillis) -> Result<()> {
     let mut tx = app.db.write().await?;
     let mut is_in_use = false;
@@ -122,25 +120,21 @@ async fn expire_one(app: &Context, row: &PackageRow, now: UnixMillis) -> Result<
         repo::postpone_package(&mut tx, row, now.plus_millis(IN_USE)).await?;
         return Ok(tx.commit().await?);
     }
-    if let Some(sha256) = &row.manifest_sha256
-        && repo::forget_manifest(&mut tx, row).await? > 0
-    {
-        discard(app, &mut tx, row, sha256).await?;
-    }
-    tx.commit().await?;
-    let mut tx = app.db.write().await?;
     // Not if it was sent again meanwhile.
-    if repo::forget_package(&mut tx, row).await? > 0 {
-        discard(app, &mut tx, row, &row.sha256).await?;
+    let is_forgotten = repo::forget_package(&mut tx, row).await? > 0;
+    tx.commit().await?;
+    if !is_forgotten {
+        return Ok(());
     }
-    Ok(tx.commit().await?)
-}
-
-async fn discard(app: &Context, tx: &mut WriteTx, row: &PackageRow, sha256: &Sha256Hex) -> Result<()> {
-    let Some(stamp) = blob::stamp(tx, &row.app_id, sha256).await? else { return Ok(()) };
-    if blob::discard(tx, &row.app_id, sha256, stamp).await? {
-        let key = BlobKey { app: row.app_id.clone(), sha256: sha256.clone() };
-        app.storage.delete_soon(&key).await.map_err(Error::unavailable)?;
+    // Only what nobody has used before or since. The rest is left to the deletion of unused blobs, as is what an interruption leaves.
+    let manifest = row.manifest_sha256.as_ref().zip(row.manifest_stamp);
+    for (sha256, stamp) in manifest.into_iter().chain([(&row.sha256, row.stamp)]) {
+        unused::delete(app, &row.app_id, sha256, stamp).await?;
     }
     Ok(())
+}
+
+/// The stamp of a use, by which the blob may be deleted later. Of a blob that was there before, its negative, which no blob has.
+fn own_stamp(used: Use) -> i64 {
+    if used.is_first { used.stamp } else { -used.stamp }
 }

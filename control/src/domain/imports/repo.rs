@@ -40,8 +40,6 @@ const PACKAGE: &str = "SELECT app_id, sha256, package_hash, hash_with_directorie
     FROM imported_packages WHERE app_id = $1 AND sha256 = $2 AND expires > $3";
 const DUE_PACKAGES: &str = "SELECT app_id, sha256, package_hash, hash_with_directories, manifest_sha256, size, stamp, manifest_stamp, expires \
     FROM imported_packages WHERE expires <= $1 ORDER BY expires LIMIT $2";
-const FORGET_MANIFEST: &str = "UPDATE imported_packages SET manifest_sha256 = NULL, manifest_stamp = NULL \
-    WHERE app_id = $1 AND sha256 = $2 AND stamp = $3";
 const POSTPONE_PACKAGE: &str = "UPDATE imported_packages SET expires = $4 WHERE app_id = $1 AND sha256 = $2 AND stamp = $3";
 const FORGET_PACKAGE: &str = "DELETE FROM imported_packages WHERE app_id = $1 AND sha256 = $2 AND stamp = $3";
 
@@ -64,7 +62,6 @@ pub const SQL: &[&str] = &[
     KEEP_PACKAGE,
     PACKAGE,
     DUE_PACKAGES,
-    FORGET_MANIFEST,
     POSTPONE_PACKAGE,
     FORGET_PACKAGE,
 ];
@@ -229,11 +226,6 @@ pub async fn package(tx: &mut ReadTx, app: &AppId, sha256: &Sha256Hex, now: Unix
 /// Packages that are no longer kept.
 pub async fn due_packages(tx: &mut ReadTx, now: UnixMillis, limit: i64) -> sqlx::Result<Vec<PackageRow>> {
     on!(tx, |conn| sqlx::query_as(DUE_PACKAGES).bind(now).bind(limit).fetch_all(conn).await)
-}
-
-/// Forgets the manifest of a package, unless the package was sent again.
-pub async fn forget_manifest(tx: &mut WriteTx, row: &PackageRow) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(FORGET_MANIFEST).bind(&row.app_id).bind(&row.sha256).bind(row.stamp).execute(conn).await)
 }
 
 /// Keeps a package until then, unless it was sent again.

@@ -175,7 +175,11 @@ impl Import<'_> {
 
     /// What to say of a deployment that is here and has another key than at the source: devices ask with that one.
     async fn other_key(&self, tx: &mut ReadTx, row: &repo::ImportedDeploymentRow, key: &DeploymentKey) -> Result<Option<String>> {
-        if deployments::key_of(tx, &row.deployment_id).await?.is_none_or(|here| here == *key) {
+        let last_label = deployments::last_label(tx, &row.deployment_id).await?.unwrap_or_default();
+        let is_empty = releases::newest(tx, &row.deployment_id).await?.is_none();
+        // The import leaves such a deployment alone.
+        if history::has_own(row, last_label, is_empty) || deployments::key_of(tx, &row.deployment_id).await?.is_none_or(|here| here == *key)
+        {
             return Ok(None);
         }
         let next = match self.by {

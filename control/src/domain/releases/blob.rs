@@ -1,4 +1,4 @@
-//! Blob rows. A blob is stored before the release that refers to it, and deleted again if that release is refused.
+//! Blob rows. A blob is stored before the release that refers to it, and deleted again if that release is refused (`unused`).
 //!
 //! A row names the account whose quota its bytes count against: the owner of the namespace its app is in. Deleting an app keeps its rows, because its
 //! objects stay. Accepting a transfer moves them ([`give`]).
@@ -18,10 +18,6 @@ const TOUCH: &str = "INSERT INTO blobs (app_id, sha256, size, last_used_time, de
     account_id = CASE WHEN excluded.account_id = '' THEN blobs.account_id ELSE excluded.account_id END, \
     last_used_time = CASE WHEN blobs.last_used_time >= excluded.last_used_time THEN blobs.last_used_time + 1 ELSE excluded.last_used_time END \
     WHERE blobs.deleting = FALSE RETURNING last_used_time";
-const DISCARD: &str = "DELETE FROM blobs WHERE app_id = $1 AND sha256 = $2 AND last_used_time = $3 \
-    AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.app_id = $1 AND (r.blob_sha256 = $2 OR r.manifest_sha256 = $2)) \
-    AND NOT EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.app_id = $1 AND d.blob_sha256 = $2) \
-    AND NOT EXISTS (SELECT 1 FROM imported_packages p WHERE p.app_id = $1 AND (p.sha256 = $2 OR p.manifest_sha256 = $2))";
 const STAMP: &str = "SELECT last_used_time FROM blobs WHERE app_id = $1 AND sha256 = $2";
 
 // The app's current owner: the app may have been transferred since the blob was stored, and an earlier release running beside this one stores no
@@ -41,8 +37,8 @@ const TOUCH_ALL: &str =
 const NOTE_FILE_SIZES: &str = "UPDATE blobs SET file_sizes = $3 WHERE app_id = $1 AND sha256 = $2 AND file_sizes IS NULL";
 const FILE_SIZES: &str = "SELECT file_sizes FROM blobs WHERE app_id = $1 AND sha256 = $2";
 
-const NEEDED_AFTER: &str = "SELECT b.app_id, b.sha256, b.size FROM blobs b WHERE (b.app_id, b.sha256) > ($1, $2) AND ( \
-    EXISTS (SELECT 1 FROM releases r WHERE r.app_id = b.app_id AND (r.blob_sha256 = b.sha256 OR r.manifest_sha256 = b.sha256)) \
+const NEEDED_AFTER: &str = "SELECT b.app_id, b.sha256, b.size FROM blobs b WHERE (b.app_id, b.sha256) > ($1, $2) AND (b.last_used_time > $4 AND b.deleting = FALSE \
+    OR EXISTS (SELECT 1 FROM releases r WHERE r.app_id = b.app_id AND (r.blob_sha256 = b.sha256 OR r.manifest_sha256 = b.sha256)) \
     OR EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE d.blob_sha256 = b.sha256 AND r.app_id = b.app_id) \
     OR EXISTS (SELECT 1 FROM imported_packages p WHERE p.app_id = b.app_id AND (p.sha256 = b.sha256 OR p.manifest_sha256 = b.sha256))) \
     ORDER BY b.app_id, b.sha256 LIMIT $3";
@@ -51,8 +47,7 @@ const IS_NEEDED: &str = "SELECT EXISTS (SELECT 1 FROM releases r WHERE r.app_id 
     OR EXISTS (SELECT 1 FROM imported_packages p WHERE p.app_id = $1 AND (p.sha256 = $2 OR p.manifest_sha256 = $2))";
 
 /// Every statement of this file.
-pub const SQL: &[&str] =
-    &[TOUCH, DISCARD, STAMP, HOLD, GIVE, TOUCH_RELEASED, TOUCH_ALL, NOTE_FILE_SIZES, FILE_SIZES, NEEDED_AFTER, IS_NEEDED];
+pub const SQL: &[&str] = &[TOUCH, STAMP, HOLD, GIVE, TOUCH_RELEASED, TOUCH_ALL, NOTE_FILE_SIZES, FILE_SIZES, NEEDED_AFTER, IS_NEEDED];
 
 /// A blob that a release, a diff or an unfinished import refers to.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -65,9 +60,10 @@ pub struct Needed {
     pub size: i64,
 }
 
-/// The next blobs that something refers to, in the order of their keys. `after` is the app and the hash of the last one; empty for the first.
-pub async fn needed_after(tx: &mut ReadTx, after: (&str, &str), limit: i64) -> sqlx::Result<Vec<Needed>> {
-    on!(tx, |conn| sqlx::query_as(NEEDED_AFTER).bind(after.0).bind(after.1).bind(limit).fetch_all(conn).await)
+/// The next blobs that something refers to, and those that were used after `used_since`, in the order of their keys. `after` is the app and the hash of the last
+/// one; empty for the first.
+pub async fn needed_after(tx: &mut ReadTx, after: (&str, &str), used_since: UnixMillis, limit: i64) -> sqlx::Result<Vec<Needed>> {
+    on!(tx, |conn| sqlx::query_as(NEEDED_AFTER).bind(after.0).bind(after.1).bind(limit).bind(used_since).fetch_all(conn).await)
 }
 
 /// Whether something refers to the blob.
@@ -75,26 +71,30 @@ pub async fn is_needed(tx: &mut ReadTx, app: &AppId, sha256: &Sha256Hex) -> sqlx
     on!(tx, |conn| sqlx::query_scalar(IS_NEEDED).bind(app).bind(sha256).fetch_one(conn).await)
 }
 
-/// Records a use of the blob before its object is looked up, and returns the stamp of this use. `None` while its object is being deleted: what is stored then
-/// could be deleted with it.
-pub async fn touch(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, size: i64, now: UnixMillis) -> sqlx::Result<Option<i64>> {
-    on!(tx, |conn| sqlx::query_scalar(TOUCH).bind(app).bind(sha256).bind(size).bind(now).fetch_optional(conn).await)
+/// A use of a blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// Identifies it: each use has a larger one.
+    pub stamp: i64,
+    /// Whether there was no such blob before.
+    pub is_first: bool,
+}
+
+/// Records a use of the blob before its object is looked up. `None` while its object is being deleted: what is stored then could be deleted with it.
+pub async fn touch(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, size: i64, now: UnixMillis) -> sqlx::Result<Option<Use>> {
+    let is_first = stamp(tx, app, sha256).await?.is_none();
+    let stamp: Option<i64> =
+        on!(tx, |conn| sqlx::query_scalar(TOUCH).bind(app).bind(sha256).bind(size).bind(now).fetch_optional(conn).await)?;
+    Ok(stamp.map(|stamp| Use { stamp, is_first }))
 }
 
 /// Claims the blob for a release that this transaction creates; `false` if it was deleted since, or is being deleted, and must be stored again.
 ///
-/// It advances the stamp, so that an earlier user can no longer delete the blob. It also locks the row, so a concurrent [`discard`] either has
-/// deleted it or will see the new stamp.
+/// It advances the stamp, so that nobody who saw an earlier one can delete the blob any more. It also locks the row: a concurrent deletion has either marked
+/// it, or will see the new stamp.
 pub async fn hold(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Result<bool> {
     let held = on_write!(tx, |conn| sqlx::query(HOLD).bind(app).bind(sha256).execute(conn).await)?;
     Ok(held == 1)
-}
-
-/// Deletes the row if nothing refers to the blob, no import waits for it, and nobody used it since `stamp`. On `true`, the caller deletes the object before it commits. A
-/// concurrent upload of the same bytes waits for that commit when it records its own use, and then writes the object again.
-pub async fn discard(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, stamp: i64) -> sqlx::Result<bool> {
-    let deleted = on_write!(tx, |conn| sqlx::query(DISCARD).bind(app).bind(sha256).bind(stamp).execute(conn).await)?;
-    Ok(deleted == 1)
 }
 
 /// The stamp of the blob's last use; `None` if there is no such blob.

@@ -20,10 +20,11 @@ use shared::text::nfc;
 use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
 
+use super::blob::Use;
 use super::info::ReleaseInfo;
 use super::repo::{self, ReleaseRow};
 use super::service::{self, StoredPackage};
-use super::{UploadAllowance, blob, parts};
+use super::{UploadAllowance, blob, parts, unused};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::accounts;
@@ -40,14 +41,18 @@ const BODY_OVERHEAD: u64 = 1 << 20;
 /// its commit.
 const MAX_STORES: usize = 5;
 
-/// How long to wait for the deletion of an earlier object with the same bytes, each time: three seconds in all.
-const DELETION_WAITS: [Duration; 5] = [
+/// How long to wait before each look at the blob, for the deletion of an earlier object with the same bytes: three seconds in all.
+const DELETION_WAITS: [Duration; 6] = [
+    Duration::ZERO,
     Duration::from_millis(100),
     Duration::from_millis(200),
     Duration::from_millis(500),
     Duration::from_secs(1),
     Duration::from_millis(1_200),
 ];
+
+/// A blob that was stored, and the use of it.
+pub(crate) type Stored = (Sha256Hex, Use);
 
 /// An upload that was accepted before its body is read.
 #[derive(Debug)]
@@ -229,8 +234,8 @@ async fn store_and_commit(
         // Neither a refused upload nor a repeated one needs what it stored.
         let is_released = ended.as_ref().is_ok_and(|answer| !answer.is_repeated);
         if !is_released {
-            for (sha256, stamp) in &stored {
-                take_back(app, grant.app(), sha256, *stamp).await;
+            for stored in &stored {
+                take_back(app, grant.app(), stored).await;
             }
         }
         return ended;
@@ -268,9 +273,9 @@ pub(crate) async fn inspect(app: &Context, file: NamedTempFile, size: u64, sha25
 }
 
 /// Records the blob's use, then stores the object unless it exists. Returns what [`take_back`] needs.
-pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &Path) -> Result<(Sha256Hex, i64)> {
+pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &Path) -> Result<Stored> {
     let size = tokio::fs::metadata(file).await.map_err(Error::unavailable)?.len();
-    let stamp = touch(app, of, sha256, i64::try_from(size).map_err(Error::internal)?).await?;
+    let used = touch(app, of, sha256, i64::try_from(size).map_err(Error::internal)?).await?;
     let key = BlobKey { app: of.clone(), sha256: sha256.clone() };
     let put = async {
         if app.storage.length(&key).await.map_err(Error::unavailable)? == Some(size) {
@@ -287,40 +292,35 @@ pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &
         }
         put
     };
+    let stored = (sha256.clone(), used);
     if let Err(error) = put.await {
-        take_back(app, of, sha256, stamp).await;
+        take_back(app, of, &stored).await;
         return Err(error);
     }
-    Ok((sha256.clone(), stamp))
+    Ok(stored)
 }
 
 /// Records the blob's use. While its object is being deleted, it waits for the end of that. Errors: 503 if that takes long.
-async fn touch(app: &Context, of: &AppId, sha256: &Sha256Hex, size: i64) -> Result<i64> {
+async fn touch(app: &Context, of: &AppId, sha256: &Sha256Hex, size: i64) -> Result<Use> {
     for wait in DELETION_WAITS {
-        let mut tx = app.db.write().await?;
-        let stamp = blob::touch(&mut tx, of, sha256, size, app.now()).await?;
-        tx.commit().await?;
-        if let Some(stamp) = stamp {
-            return Ok(stamp);
-        }
         tokio::time::sleep(wait).await;
+        let mut tx = app.db.write().await?;
+        let used = blob::touch(&mut tx, of, sha256, size, app.now()).await?;
+        tx.commit().await?;
+        if let Some(used) = used {
+            return Ok(used);
+        }
     }
     Err(Error::unavailable("the earlier object with the same bytes is still being deleted"))
 }
 
-/// Deletes a blob stored by a refused upload, unless something else uses it. A failure is only logged: the upload is refused already, and the
-/// clean-up works from rows without references.
-pub(crate) async fn take_back(app: &Context, of: &AppId, sha256: &Sha256Hex, stamp: i64) {
-    let removed = async {
-        let mut tx = app.db.write().await?;
-        if blob::discard(&mut tx, of, sha256, stamp).await? {
-            let key = BlobKey { app: of.clone(), sha256: sha256.clone() };
-            app.storage.delete_soon(&key).await.map_err(Error::unavailable)?;
-        }
-        tx.commit().await?;
-        Ok::<(), Error>(())
-    };
-    if let Err(error) = removed.await {
+/// Deletes a blob that a refused upload has stored, unless somebody else has used it before or since: then it is left to the deletion of unused blobs. A failure
+/// is only logged, for the same reason.
+pub(crate) async fn take_back(app: &Context, of: &AppId, (sha256, used): &Stored) {
+    if !used.is_first {
+        return;
+    }
+    if let Err(error) = unused::delete(app, of, sha256, used.stamp).await {
         tracing::warn!(cause = %crate::domain::error::chain(&error), "failed to delete the blob of a refused upload");
     }
 }

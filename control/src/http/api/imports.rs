@@ -27,7 +27,7 @@ use crate::domain::error::{Error, Result};
 use crate::domain::imports::sent::{self, Sent};
 use crate::domain::imports::{self, Import, packages};
 use crate::domain::releases::size::MAX_RANGES;
-use crate::domain::releases::{UploadAllowance, upload};
+use crate::domain::releases::{UploadAllowance, UploadTurn, upload};
 use crate::http::AppState;
 use crate::http::extract::DeploymentPath;
 use crate::http::extract::json::{self, Json};
@@ -56,7 +56,12 @@ pub fn routes() -> OpenApiRouter<AppState> {
     request_body = PlannedImport,
     responses((status = 200, body = ImportProblemsAnswer))
 )]
-pub async fn check_import(State(app): State<AppState>, caller: NotApiKey, request: Request) -> Result<Json<ImportProblemsAnswer>> {
+pub async fn check_import(
+    State(app): State<AppState>,
+    caller: NotApiKey,
+    upload: UploadTurn,
+    request: Request,
+) -> Result<Json<ImportProblemsAnswer>> {
     let body = body(&app, request).await?;
     let turn = app.front.import_turns.take(caller.account()).await?;
     let planned: PlannedImport = turn.run(move || parse(&body)).await??;
@@ -100,7 +105,7 @@ pub async fn check_import(State(app): State<AppState>, caller: NotApiKey, reques
         known_apps: known.into_iter().map(known_app).collect(),
         limits,
     };
-    drop(turn);
+    drop((turn, upload));
     Ok(Json(answer))
 }
 

@@ -73,7 +73,7 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
         RequestedRange::Unsatisfiable => return Ok(refuse(unsatisfiable(length))),
     };
     if *method == Method::GET
-        && let Some(response) = redirect(app, &blob).await?
+        && let Some(response) = redirect(app, &blob, expires_in).await?
     {
         return Ok(response);
     }
@@ -90,11 +90,12 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
 
 /// A redirect to the bucket, which spares the bytes the way through here; `None` if bundles are verified, the storage is a folder, or the client would leave
 /// https, or come to it. Ranges are the bucket's, too.
-async fn redirect(app: &AppState, blob: &BlobKey) -> Result<Option<Response>> {
+async fn redirect(app: &AppState, blob: &BlobKey, expires_in: i64) -> Result<Option<Response>> {
     if app.front.settings.verifies_bundles {
         return Ok(None);
     }
-    let url = app.storage.presigned(blob, REDIRECT_VALID_FOR).await.map_err(Error::unavailable)?;
+    let left = Duration::from_millis(u64::try_from(expires_in).unwrap_or_default()).max(Duration::from_secs(1));
+    let url = app.storage.presigned(blob, REDIRECT_VALID_FOR.min(left)).await.map_err(Error::unavailable)?;
     let Some(url) = url.filter(|url| url.starts_with("https://") == app.settings.is_https()) else { return Ok(None) };
     let mut response = refuse(StatusCode::FOUND.into_response());
     response.headers_mut().insert(header::LOCATION, HeaderValue::from_str(&url).map_err(Error::internal)?);

@@ -13,7 +13,7 @@ use crate::domain::access::{AppCreator, AppGrant, DashboardSession, DashboardSes
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::{Error, Result};
 use crate::domain::login::RecentLogin;
-use crate::domain::releases::UploadAllowance;
+use crate::domain::releases::{UploadAllowance, UploadTurn};
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
 
@@ -109,6 +109,16 @@ impl FromRequestParts<AppState> for RecentLogin {
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
         Self::of(&mut app.db.read().await?, &caller, app).await
+    }
+}
+
+/// Extract it after the credential's guard, whose refusal comes first.
+impl FromRequestParts<AppState> for UploadTurn {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
+        let caller = SignedIn::from_request_parts(parts, app).await?;
+        Self::of(app, &caller)
     }
 }
 

@@ -23,9 +23,6 @@ use shared::hash::BlobKey;
 
 use crate::infra::s3::{BucketAddress, Credentials};
 
-/// How long a transaction waits for an object to be deleted.
-const SOON: Duration = Duration::from_secs(2);
-
 /// Which backend the settings name.
 #[derive(Clone, Debug)]
 pub enum StorageConfig {
@@ -181,12 +178,6 @@ impl Storage {
                 Ok(())
             }
         }
-    }
-
-    /// The same within a transaction, which must not wait for a bucket that does not answer: on SQLite, every other one would wait with it.
-    pub async fn delete_soon(&self, key: &BlobKey) -> io::Result<()> {
-        let deleted = tokio::time::timeout(SOON, self.delete(key)).await;
-        deleted.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "the object was not deleted in time")))
     }
 
     /// Checks readiness: writes, reads and deletes a small file; in a bucket, only reads.

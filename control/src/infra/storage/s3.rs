@@ -209,7 +209,8 @@ impl S3Store {
     where
         SdkError<E>: std::error::Error,
     {
-        io::Error::other(format!("cannot {what} the bucket {}: {}", self.bucket, reason(error)))
+        let kind = if matches!(error, SdkError::TimeoutError(_)) { io::ErrorKind::TimedOut } else { io::ErrorKind::Other };
+        io::Error::new(kind, format!("cannot {what} the bucket {}: {}", self.bucket, reason(error)))
     }
 }
 

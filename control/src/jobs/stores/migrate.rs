@@ -16,6 +16,9 @@ use crate::domain::error::{Error, Result};
 use crate::domain::releases::blob::{self, Needed};
 use crate::infra::storage::Storage;
 
+/// How long blobs are copied after their last use although nothing refers to them, in milliseconds.
+const RECENT: i64 = 48 * 60 * 60 * 1_000;
+
 /// What was done.
 #[derive(Clone, Debug, Default)]
 pub struct Migrated {
@@ -93,7 +96,8 @@ pub async fn migrate(stores: Stores<'_>, to: &Storage, journal: &Path, about: &s
     let (mut found, mut count, mut after) = (Migrated::default(), 0, None);
     let mut seen = HashSet::new();
     loop {
-        let page = page(stores.db, after.as_ref()).await?;
+        // Also what nothing refers to any more, as long as URLs of it are valid.
+        let page = page(stores.db, after.as_ref(), stores.clock.now().plus_millis(-RECENT)).await?;
         let done: Vec<bool> = page.iter().map(|needed| notes.done.contains(&key(needed).to_string())).collect();
         let jobs = stream::iter(page.iter().zip(done));
         let mut moves = jobs.map(async |(needed, is_done)| (needed, bring(stores, to, needed, is_done).await)).buffered(AT_ONCE);
@@ -130,9 +134,12 @@ pub async fn migrate(stores: Stores<'_>, to: &Storage, journal: &Path, about: &s
 }
 
 async fn bring(stores: Stores<'_>, to: &Storage, needed: &Needed, is_done: bool) -> Result<Outcome> {
-    // A run that was killed may have copied it and not noted that.
-    if is_done || read(to, needed, None).await.map_err(Error::unavailable)?.is_ok() {
-        return Ok(Outcome::Kept);
+    let there = to.length(&key(needed)).await.map_err(Error::unavailable)?;
+    if there.is_some_and(|length| i64::try_from(length).is_ok_and(|length| length == needed.size)) {
+        // A run that was killed may have copied it and not noted that.
+        if is_done || read(to, needed, None).await.map_err(Error::unavailable)?.is_ok() {
+            return Ok(Outcome::Kept);
+        }
     }
     match copy(stores, to, needed).await? {
         Ok(size) => Ok(Outcome::Copied(size)),
@@ -147,11 +154,11 @@ async fn tidy(stores: Stores<'_>, to: &Storage, notes: &mut Journal, seen: &Hash
     let unseen: Vec<String> = notes.done.iter().filter(|line| !seen.contains(*line)).cloned().collect();
     for line in unseen {
         let parsed = line.split_once('/').and_then(|(app, sha256)| Some(BlobKey { app: app.parse().ok()?, sha256: sha256.parse().ok()? }));
-        notes.done.remove(&line);
         let Some(key) = parsed else { continue };
-        // One with a row may be released again at any moment. The deletion job of the new storage takes care of it.
+        // One with a row may be released again at any moment.
         if blob::stamp(&mut stores.db.read().await?, &key.app, &key.sha256).await?.is_none() {
             to.delete(&key).await.map_err(Error::unavailable)?;
+            notes.done.remove(&line);
             deleted += 1;
         }
     }

@@ -13,6 +13,7 @@ use std::io;
 
 use sha2::{Digest, Sha256};
 use shared::hash::{BlobKey, Sha256Hex};
+use shared::time::UnixMillis;
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -37,6 +38,8 @@ pub enum Fault {
     Missing,
     /// It has other bytes than were stored.
     Altered,
+    /// It cannot be read.
+    Unreadable,
 }
 
 /// A bundle that releases need and do not have.
@@ -53,6 +56,7 @@ impl fmt::Display for Broken {
         let fault = match self.fault {
             Fault::Missing => "missing",
             Fault::Altered => "altered",
+            Fault::Unreadable => "cannot be read",
         };
         write!(to, "{}: {fault}", self.key)
     }
@@ -73,10 +77,10 @@ fn key(needed: &Needed) -> BlobKey {
     BlobKey { app: needed.app_id.clone(), sha256: needed.sha256.clone() }
 }
 
-/// The blobs after `after` that something refers to.
-async fn page(db: &Db, after: Option<&Needed>) -> Result<Vec<Needed>> {
+/// The blobs after `after` that something refers to, and those that were used after `used_since`.
+async fn page(db: &Db, after: Option<&Needed>, used_since: UnixMillis) -> Result<Vec<Needed>> {
     let after = after.map_or(("", ""), |last| (last.app_id.as_str(), last.sha256.as_str()));
-    Ok(blob::needed_after(&mut db.read().await?, after, PAGE).await?)
+    Ok(blob::needed_after(&mut db.read().await?, after, used_since, PAGE).await?)
 }
 
 /// Whether something still refers to a blob: it may have been deleted while it was read.

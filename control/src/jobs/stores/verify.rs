@@ -2,10 +2,15 @@
 
 use futures_util::stream::{self, StreamExt};
 
-use super::{AT_ONCE, Broken, Stores, copy, is_needed, key, page, read};
-use crate::domain::error::{Error, Result};
+use shared::time::UnixMillis;
+
+use super::{AT_ONCE, Broken, Fault, Stores, copy, is_needed, key, page, read};
+use crate::domain::error::{Error, Result, chain};
 use crate::domain::releases::blob::Needed;
 use crate::infra::storage::Storage;
+
+/// After so many objects one after the other that cannot be read, the storage is down.
+const MOST_UNREADABLE: usize = 20;
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
@@ -31,19 +36,27 @@ enum Outcome {
 /// Reads every bundle. `other` is where broken ones are taken from; without it, they are only counted. `tell` gets the number of those read. Errors: the
 /// database, or a storage that cannot be read at all.
 pub async fn verify(stores: Stores<'_>, other: Option<&Storage>, tell: &mut dyn FnMut(u64)) -> Result<Verified> {
-    let (mut found, mut count, mut after) = (Verified::default(), 0, None);
+    let (mut found, mut count, mut after, mut unreadable) = (Verified::default(), 0, None, 0);
     loop {
-        let page = page(stores.db, after.as_ref()).await?;
+        // Those that nothing refers to may have no object: an upload may have been refused.
+        let page = page(stores.db, after.as_ref(), UnixMillis(i64::MAX)).await?;
         let mut checks = stream::iter(&page).map(|needed| check(stores, other, needed)).buffered(AT_ONCE);
         while let Some(outcome) = checks.next().await {
             count += 1;
             match outcome? {
                 Outcome::Intact(size) => {
+                    unreadable = 0;
                     found.intact += 1;
                     found.bytes += size;
                 }
                 Outcome::Repaired(broken) => found.repaired.push(broken),
-                Outcome::Broken(broken) => found.broken.push(broken),
+                Outcome::Broken(broken) => {
+                    unreadable = if broken.fault == Fault::Unreadable { unreadable + 1 } else { 0 };
+                    if unreadable >= MOST_UNREADABLE {
+                        return Err(Error::unavailable("the storage cannot be read"));
+                    }
+                    found.broken.push(broken);
+                }
                 Outcome::Gone => {}
             }
         }
@@ -57,9 +70,13 @@ pub async fn verify(stores: Stores<'_>, other: Option<&Storage>, tell: &mut dyn 
 }
 
 async fn check(stores: Stores<'_>, other: Option<&Storage>, needed: &Needed) -> Result<Outcome> {
-    let fault = match read(stores.from, needed, None).await.map_err(Error::unavailable)? {
-        Ok(size) => return Ok(Outcome::Intact(size)),
-        Err(fault) => fault,
+    let fault = match read(stores.from, needed, None).await {
+        Ok(Ok(size)) => return Ok(Outcome::Intact(size)),
+        Ok(Err(fault)) => fault,
+        Err(error) => {
+            tracing::warn!(cause = %chain(&Error::unavailable(error)), key = %key(needed), "an object could not be read");
+            Fault::Unreadable
+        }
     };
     if !is_needed(stores.db, needed).await? {
         return Ok(Outcome::Gone);

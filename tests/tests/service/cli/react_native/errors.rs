@@ -111,14 +111,17 @@ async fn a_release_that_the_apps_public_key_does_not_verify_is_warned_about() {
     let pem = std::fs::read_to_string(cli.project().join("public.pem")).unwrap();
     let strings =
         |key: &str| format!("<resources>\n  <string moduleConfig=\"true\" name=\"CodePushPublicKey\">{key}</string>\n</resources>\n");
-    let plist =
-        format!("<plist version=\"1.0\"><dict><key>CodePushPublicKey</key><string>{}</string></dict></plist>", pem.replace('\n', ""));
+    let plist = |key: &str| format!("<plist version=\"1.0\"><dict><key>CodePushPublicKey</key><string>{key}</string></dict></plist>");
     // Android joins the lines, and people write them in both ways.
     for key in [pem.clone(), pem.replace('\n', "\\n")] {
         cli.write("android/app/src/main/res/values/strings.xml", strings(&key));
         assert_eq!(warnings("android", &own).await, Vec::<String>::new(), "{key}");
     }
-    cli.write("ios/sample/Info.plist", plist);
+    // The SDK for iOS does not.
+    cli.write("ios/sample/Info.plist", plist(&pem.replace('\n', "")));
+    let joined = warnings("ios", &own).await;
+    assert!(joined.iter().any(|text| text.contains("with the line ends of its PEM file")), "{joined:?}");
+    cli.write("ios/sample/Info.plist", plist(&pem));
     for (platform, title, file) in
         [("android", "Android", "android/app/src/main/res/values/strings.xml"), ("ios", "iOS", "ios/sample/Info.plist")]
     {

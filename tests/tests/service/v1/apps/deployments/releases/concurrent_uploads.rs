@@ -112,16 +112,12 @@ async fn a_blob_is_discarded_only_by_its_last_user_and_never_with_a_release() {
     let (id, hash) = (AppId::try_from(id.as_str()).unwrap(), Sha256Hex::of(b"bytes"));
     let touch = async || {
         let mut tx = app.db().write().await.unwrap();
-        let stamp = releases::touch(&mut tx, &id, &hash, 5, app.clock.now()).await.unwrap().unwrap();
+        let used = releases::touch(&mut tx, &id, &hash, 5, app.clock.now()).await.unwrap().unwrap();
         tx.commit().await.unwrap();
-        stamp
+        used
     };
-    let discard = async |stamp| {
-        let mut tx = app.db().write().await.unwrap();
-        let discarded = releases::discard(&mut tx, &id, &hash, stamp).await.unwrap();
-        tx.commit().await.unwrap();
-        discarded
-    };
+    let context = app.state().context;
+    let discard = async |stamp| releases::delete(&context, &id, &hash, stamp).await.unwrap();
     let hold = async || {
         let mut tx = app.db().write().await.unwrap();
         let held = releases::hold(&mut tx, &id, &hash).await.unwrap();
@@ -130,14 +126,14 @@ async fn a_blob_is_discarded_only_by_its_last_user_and_never_with_a_release() {
     };
     // The first use is older than the second, so it must not discard the blob.
     let (first, second) = (touch().await, touch().await);
-    assert!(!discard(first).await);
-    // The second is refused and discards the blob while the first is still in progress; the first is told so when it commits.
-    assert!(discard(second).await);
-    assert!(!hold().await);
+    assert_eq!((first.is_first, second.is_first), (true, false), "a refused upload discards only what was not there before");
+    assert!(!discard(first.stamp).await);
+    assert!(discard(second.stamp).await);
+    assert!(!hold().await, "an upload that still wanted it is told so");
     // It stores the bytes again; once a release holds them, no refused upload discards them.
     let (first, second) = (touch().await, touch().await);
     assert!(hold().await);
-    assert!(!discard(first).await && !discard(second).await);
+    assert!(!discard(first.stamp).await && !discard(second.stamp).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
