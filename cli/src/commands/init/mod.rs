@@ -130,6 +130,7 @@ impl InitCommand {
             deployment: self.target.deployment.as_deref().or_else(|| known?.deployment.as_deref()),
             creates: self.create,
             is_dry: self.dry_run,
+            platform: only,
             taken: only.zip(known).and_then(|(platform, project)| app_of(project, platform.other())),
             suggestion: suggestion.as_deref(),
             step: &step,
@@ -245,6 +246,11 @@ fn check_platforms(plan: &Plan, only: Option<Platform>, known: Option<&project::
     {
         let what = format!("{app} is the app of {} already, and an update is for one platform", platform.other().title());
         return Err(Error::usage(what, format!("Choose another app for {}, or create one.", platform.title())));
+    }
+    let one = Platform::ALL.into_iter().find(|platform| known.is_some_and(|project| app_of(project, *platform).is_some()));
+    if let Some(platform) = one.filter(|_| only.is_none() && has_both(plan)) {
+        let what = format!("updraft.toml has an app for {}, and {app} would be written into both platforms", platform.title());
+        return Err(Error::usage(what, format!("Set up the other platform: add --platform {}.", platform.other().name())));
     }
     if only.is_none() && has_both(plan) {
         Context::warn(&format!(

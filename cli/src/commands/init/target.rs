@@ -6,6 +6,7 @@ use shared::api::deployments::{Deployment, DeploymentAnswer, DeploymentsAnswer, 
 use shared::text::shell;
 
 use super::super::{advice, nearest};
+use super::plan::Platform;
 use crate::client::{Client, path};
 use crate::context::Context;
 use crate::error::{Error, Kind, Result};
@@ -23,6 +24,8 @@ pub(super) struct Choice<'c> {
     pub(super) creates: bool,
     /// Whether nothing may be created.
     pub(super) is_dry: bool,
+    /// The platform that is set up, if it is one.
+    pub(super) platform: Option<Platform>,
     /// The app of the other platform, which cannot be this one's.
     pub(super) taken: Option<&'c str>,
     /// A name for a new app.
@@ -30,6 +33,11 @@ pub(super) struct Choice<'c> {
     /// What Ctrl-C leaves behind.
     pub(super) step: &'c Step,
 }
+
+/// The entry that is no app.
+const NEW_APP: &str = "Create a new app…";
+/// The rank of an app whose name is for the other platform.
+const OF_THE_OTHER: u8 = 3;
 
 /// What to do after Ctrl-C.
 pub(super) const AGAIN: &str = "Run `updraft init` again.";
@@ -130,13 +138,16 @@ async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<O
     }
     let apps = client.get::<AppsAnswer>("/v1/apps").await?.value.apps;
     let mut choices: Vec<String> = apps.into_iter().map(|app| app.name).filter(|name| Some(name.as_str()) != choice.taken).collect();
+    let suggestion = choice.suggestion.filter(|name| !choices.iter().any(|taken| taken == name));
     if !choices.is_empty() {
-        let count = choices.len();
+        choices.sort_by_key(|name| rank(name, choice));
         if !choice.is_dry {
-            choices.push("Create a new app…".to_owned());
+            // Pressing Enter must not choose the app of the other platform.
+            let place = choices.iter().position(|name| rank(name, choice) == OF_THE_OTHER).unwrap_or(choices.len());
+            choices.insert(place, NEW_APP.to_owned());
         }
         let index = prompt::choose("Which app?", &choices, "--app NAME")?;
-        if let Some(name) = choices.into_iter().take(count).nth(index) {
+        if let Some(name) = choices.into_iter().nth(index).filter(|name| name != NEW_APP) {
             return Ok(Some(name));
         }
     } else if choice.is_dry {
@@ -145,8 +156,20 @@ async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<O
             "Leave --dry-run out, or run `updraft app create NAME`.",
         ));
     }
-    let name = prompt::text("Name of the new app", choice.suggestion, "--app NAME --create")?;
+    let name = prompt::text("Name of the new app", suggestion, "--app NAME --create")?;
     create_app(context, client, choice, &name).await.map(Some)
+}
+
+/// The place of an app in the list: the one that is meant probably comes first, one of the other platform last.
+fn rank(name: &str, choice: Choice<'_>) -> u8 {
+    let name = name.to_lowercase();
+    let has = |platform: Platform| name.contains(platform.name());
+    match choice.platform {
+        _ if choice.suggestion.is_some_and(|suggestion| suggestion.to_lowercase() == name) => 0,
+        Some(platform) if has(platform) && !has(platform.other()) => 1,
+        Some(platform) if has(platform.other()) && !has(platform) => OF_THE_OTHER,
+        _ => 2,
+    }
 }
 
 async fn create_app(context: &Context, client: &Client, choice: Choice<'_>, name: &str) -> Result<String> {
@@ -206,4 +229,37 @@ async fn create_deployment(context: &Context, client: &Client, choice: Choice<'_
     context.done(&format!("Created the deployment {}.", answer.value.deployment.name));
     choice.step.now(format!("the deployment {} is created, and no file was changed", answer.value.deployment.name), AGAIN);
     Ok(answer.value.deployment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::interrupt;
+
+    #[test]
+    fn the_app_that_is_meant_comes_first_and_that_of_the_other_platform_last() {
+        let step = interrupt::step("nothing was changed", AGAIN);
+        let mut choice = Choice {
+            app: None,
+            deployment: None,
+            creates: false,
+            is_dry: false,
+            platform: Some(Platform::Ios),
+            taken: None,
+            suggestion: Some("Weather-ios"),
+            step: &step,
+        };
+        let sorted = |choice: Choice<'_>, names: &[&str]| {
+            let mut names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            names.sort_by_key(|name| rank(name, choice));
+            names
+        };
+        let names = ["Android-Weather", "Other", "Radar-iOS", "weather-ios"];
+        assert_eq!(sorted(choice, &names), ["weather-ios", "Radar-iOS", "Other", "Android-Weather"]);
+        choice.platform = Some(Platform::Android);
+        choice.suggestion = None;
+        assert_eq!(sorted(choice, &names), ["Android-Weather", "Other", "Radar-iOS", "weather-ios"]);
+        choice.platform = None;
+        assert_eq!(sorted(choice, &names), names);
+    }
 }

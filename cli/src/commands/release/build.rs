@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
+use shared::api::deployments::DeploymentAnswer;
 
 use super::Target;
 use super::base::Base;
@@ -117,10 +118,7 @@ impl BuildAndRelease {
             job.warnings.add(self.platforms.shared_app(context, builder.has_both_platforms(), &self.deployment));
         }
         compare(&builder, &mut jobs).await;
-        for job in &mut jobs {
-            let public_key = builder.public_key(job.platform);
-            job.warnings.add(public_key.and_then(|found| warnings::unverified(job.platform, &found, key.as_deref())));
-        }
+        compare_keys(&builder, &mut jobs, key.as_deref());
         if !self.dry_run {
             // Finds a wrong app or deployment before minutes of work.
             for job in &mut jobs {
@@ -128,6 +126,9 @@ impl BuildAndRelease {
                 job.warnings.add(destination.version_warning(&job.target_version.version));
                 job.destination = Some(destination);
             }
+        }
+        if self.dry_run {
+            look_up(context, &jobs).await?;
         }
         for job in &mut jobs {
             let target = || Target::new(context, &job.option);
@@ -199,6 +200,25 @@ impl BuildAndRelease {
             return Ok(TargetVersion { version: range, source: "target-version of updraft.toml".to_owned() });
         }
         builder.target_version(platform)
+    }
+}
+
+/// Finds a wrong app or deployment of a dry run before minutes of work, as far as it is said where the release would go. Errors: as the server refuses it.
+async fn look_up(context: &Context, jobs: &[Job]) -> Result<()> {
+    for job in jobs {
+        let (app, deployment) = (&job.option.app.app, &job.option.deployment);
+        if context.app(app.as_deref()).is_ok() && context.deployment(deployment.as_deref()).is_ok() {
+            Target::new(context, &job.option)?.get::<DeploymentAnswer>(&[]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Compares the key that signs with the public key of each platform's builds.
+fn compare_keys(builder: &Builder, jobs: &mut [Job], key: Option<&SigningKey>) {
+    for job in jobs {
+        let public_key = builder.public_key(job.platform);
+        job.warnings.add(public_key.and_then(|found| warnings::unverified(job.platform, &found, key)));
     }
 }
 

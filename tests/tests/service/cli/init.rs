@@ -129,6 +129,11 @@ async fn an_app_of_its_own_for_each_platform() {
     assert!(place.read("ios/Demo/Info.plist").contains(&place.key));
     assert_eq!(place.read(strings), STRINGS);
     assert!(place.read("updraft.toml").ends_with("\n[ios]\napp = \"demo\"\n"));
+    // Without the platform, its key would replace that of the other one.
+    let (what, next) = place.cli.run(&["init", "--app", "demo-android", "--deployment", "Production", "--yes"]).await.error(2);
+    assert!(what.starts_with("updraft.toml has an app for iOS") && next.contains("--platform android"), "{what} {next}");
+    assert!(place.read("ios/Demo/Info.plist").contains(&place.key));
+    assert_eq!(place.read(strings), STRINGS);
     let second = ["init", "--app", "demo-android", "--deployment", "Production", "--platform", "android", "--yes"];
     let said = place.cli.expect(0, &second).await.err;
     assert!(!said.contains("keeps the app"), "{said}");
