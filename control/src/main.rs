@@ -555,7 +555,7 @@ async fn migrate_storage(given: &RawSettings, from: StorageConfig, to: StorageCo
     // Opened first: without a database, reading the settings would generate new secrets.
     let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
     let config = Config::read(given)?;
-    let (about, name) = (format!("from {from} to {to}"), to.to_string());
+    let (about, name, setting) = (format!("from {from} to {to}"), to.to_string(), to.setting());
     let (source, target) = (open_storage(&config, from).await?, open_storage(&config, to).await?);
     let stores = Stores { db: &db, clock: &Clock::System, from: &source };
     let journal = config.data_dir.join(JOURNAL);
@@ -572,7 +572,7 @@ async fn migrate_storage(given: &RawSettings, from: StorageConfig, to: StorageCo
     if !done.broken.is_empty() {
         return Err(format!("{} objects are missing or altered in the old storage, and were not copied", done.broken.len()).into());
     }
-    eprintln!("Next: stop the server, run this command once more, and start the server with UPDRAFT_STORAGE set to {name}.");
+    eprintln!("Next: stop the server, run this command once more, and start the server with UPDRAFT_STORAGE='{setting}'.");
     Ok(())
 }
 

@@ -133,7 +133,7 @@ fn name_others(plan: &mut Plan, room: &Room, packages: &Packages) {
             for release in &deployment.releases {
                 let place = place(&app.source_name, &deployment.source_name, release.label);
                 let told = packages.staged.get(&place).map(|staged| &staged.package_hash).or(release.package_hash.as_ref());
-                let is_other = room.here.get(&place).zip(told).is_some_and(|(here, told)| here != told);
+                let is_other = room.here.get(&place).zip(told).is_some_and(|(here, told)| here.package_hash != *told);
                 if is_other && !room.leaves_alone(&place) {
                     problems.push(Problem::new(place, OTHER_PACKAGE));
                 }

@@ -4,10 +4,11 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::{Serialize, Serializer};
 use shared::keys::Label;
+use shared::text::shell;
 
 use crate::packages::Packages;
 use crate::plan::{App, Place, Plan, Remark, printable};
-use crate::run::Room;
+use crate::run::{NotTaken, Room};
 
 /// What became of a collaborator of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -105,9 +106,18 @@ pub struct ImportedDeployment {
     pub last: Option<Label>,
     /// Releases whose package hash covers directory entries.
     pub marked: Vec<Label>,
+    /// What of its history was not taken over.
+    pub not_taken: NotTaken,
     /// What became of its history.
     #[serde(flatten)]
     pub outcome: Outcome,
+}
+
+impl ImportedDeployment {
+    /// Whether it was left as it was.
+    fn is_left_alone(&self) -> bool {
+        self.outcome == Outcome::HasOwn || !self.not_taken.cleared.is_empty()
+    }
 }
 
 impl Report {
@@ -169,6 +179,11 @@ impl Report {
         self.problems.is_empty()
     }
 
+    /// Whether some deployments were left as they were, because of what was done here or there since.
+    pub fn leaves_some_alone(&self) -> bool {
+        self.imported.iter().flatten().flat_map(|app| &app.deployments).any(ImportedDeployment::is_left_alone)
+    }
+
     /// What was not imported although nothing stood against it; `None` if everything was.
     pub fn objection(&self) -> Option<&'static str> {
         let mut deployments = self.imported.iter().flatten().flat_map(|app| &app.deployments);
@@ -224,14 +239,17 @@ fn planned(app: &App, room: &Room) -> Vec<String> {
             };
             let place = |label| Place { app: app.source_name.clone(), deployment: Some(deployment.source_name.clone()), label };
             let new = deployment.releases.iter().filter(|release| !room.is_settled(&place(Some(release.label)))).count();
+            let not_taken = room.not_taken(&app.source_name, deployment);
             let effect = match new {
                 _ if room.leaves_alone(&place(None)) => {
-                    "; not changed, because there are releases here that are not from the other server".to_owned()
+                    format!("; would be left alone, because {OWN_RELEASES}{}", labels_not_taken(&not_taken))
                 }
+                _ if !not_taken.cleared.is_empty() => format!("; would be left alone, because {}", cleared(&not_taken.cleared)),
                 0 => "; nothing new, but what was changed there is taken over".to_owned(),
                 new => format!("; new: {new}"),
             };
-            let effect = if deployment.releases.is_empty() && new == 0 { String::new() } else { effect };
+            let has_effect = !deployment.releases.is_empty() || not_taken != NotTaken::default();
+            let effect = if has_effect { effect } else { String::new() };
             format!("{} / {}: {releases}{effect}", app.name, deployment.name)
         })
         .collect();
@@ -255,18 +273,32 @@ fn by_email<S: Serializer>(collaborators: &[(String, Joined)], serializer: S) ->
 }
 
 fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &ImportedDeployment) -> fmt::Result {
-    let ImportedDeployment { name, releases, first, last, marked, outcome } = deployment;
+    let ImportedDeployment { name, releases, first, last, marked, not_taken, outcome } = deployment;
     write!(formatter, "  {app} / {name}: ")?;
+    // Of a deployment that is left alone, these are the other server's and not those that are here.
+    let there = if deployment.is_left_alone() { "on the other server " } else { "" };
+    write!(formatter, "{there}")?;
     match (first, last) {
         (Some(first), Some(last)) if first != last => write!(formatter, "{releases} releases, {first} to {last}")?,
         (Some(first), _) => write!(formatter, "1 release, {first}")?,
         _ => write!(formatter, "no releases")?,
     }
     match outcome {
+        Outcome::Imported { .. } if !not_taken.cleared.is_empty() => {
+            writeln!(formatter, "; left alone, because {}", cleared(&not_taken.cleared))?;
+            let (name, app) = (shell::quoted(name), shell::option("--app", app));
+            writeln!(formatter, "    To clear it here, too: `updraft deployment clear {name} {app}`.")?;
+        }
         Outcome::Imported { added: 0, updated: 0, .. } => writeln!(formatter, "; nothing new")?,
         Outcome::Imported { added, updated: 0, .. } => writeln!(formatter, "; new: {added}")?,
         Outcome::Imported { added, updated, .. } => writeln!(formatter, "; new: {added}, changed: {updated}")?,
-        Outcome::HasOwn => writeln!(formatter, "; not changed, because there are releases here that are not from the other server")?,
+        Outcome::HasOwn => {
+            writeln!(formatter, "; left alone, because {OWN_RELEASES}{}", labels_not_taken(not_taken))?;
+            if let Some(label) = not_taken.disabled.first() {
+                let (app, deployment) = (shell::option("--app", app), shell::option("--deployment", name));
+                writeln!(formatter, "    To disable one here, too: `updraft release disable {label} {app} {deployment}`.")?;
+            }
+        }
         Outcome::OtherPackages { labels } => writeln!(
             formatter,
             "; NOT changed, because {} has another package at the other server than here. If the history there was cleared, delete the deployment \
@@ -288,6 +320,25 @@ fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &Impor
         )?;
     }
     Ok(())
+}
+
+/// Why an import leaves a deployment alone.
+const OWN_RELEASES: &str = "somebody has released here, or cleared its history here";
+
+/// The same, if the history was cleared there.
+fn cleared(here: &[Label]) -> String {
+    let range = match here {
+        [first, .., last] => format!("{first} to {last}"),
+        _ => joined(here),
+    };
+    format!("its history was cleared on the other server. Devices that ask here still get {range}")
+}
+
+/// What of a history is not taken over, as the rest of a line.
+fn labels_not_taken(not_taken: &NotTaken) -> String {
+    let part = |what: &str, labels: &[Label]| if labels.is_empty() { String::new() } else { format!("{what} {}", joined(labels)) };
+    let NotTaken { releases, disabled, .. } = not_taken;
+    format!("{}{}", part(". Not taken over:", releases), part(". Disabled there, but not here:", disabled))
 }
 
 fn joined(labels: &[Label]) -> String {

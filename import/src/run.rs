@@ -4,9 +4,10 @@
 //! downloads and checks the other packages into a folder, and compares the plan with the rules. [`Ready::write`] then writes, app by app. Killed at any
 //! point and started again, it continues: the folder has the packages, and the target finds what an earlier run has written.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
+use serde::Serialize;
 use shared::archive::ArchiveLimits;
 use shared::hash::PackageHash;
 use shared::keys::Label;
@@ -46,12 +47,44 @@ pub trait Target {
 /// What a target has already, and what it has room for.
 #[derive(Debug, Default)]
 pub struct Room {
-    /// The package hashes of the releases that an earlier import has written.
-    pub here: HashMap<Place, PackageHash>,
+    /// The releases of deployments that an earlier import has written.
+    pub here: HashMap<Place, Here>,
     /// The bytes of packages that fit into the quota; `None` without one.
     pub bytes: Option<u64>,
-    /// The newest label of each deployment that came from the source: no release up to it is taken. `None` if none at all is.
-    settled: HashMap<Place, Option<u32>>,
+    /// The apps that are there, by their names at the source.
+    known: HashSet<String>,
+    /// The deployments that are there.
+    settled: HashMap<Place, Settled>,
+}
+
+/// A release that a target has already.
+#[derive(Clone, Debug)]
+pub struct Here {
+    /// The hash of its package.
+    pub package_hash: PackageHash,
+    /// Whether it is disabled there.
+    pub is_disabled: bool,
+}
+
+/// A deployment that a target has already.
+#[derive(Clone, Copy, Debug)]
+struct Settled {
+    /// The newest label that came from the source: no release up to it is taken. 0 without releases.
+    newest: u32,
+    /// Whether imports leave the deployment alone.
+    has_own: bool,
+}
+
+/// What a history has that an import does not take over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotTaken {
+    /// Releases that are not at the target, because imports leave the deployment alone.
+    pub releases: Vec<Label>,
+    /// Releases that are disabled at the source only, because imports leave the deployment alone.
+    pub disabled: Vec<Label>,
+    /// Releases at the target, if the history at the source is empty now, oldest first.
+    pub cleared: Vec<Label>,
 }
 
 impl Room {
@@ -63,18 +96,48 @@ impl Room {
     /// Notes a deployment that is there: the newest label that came from the source, and whether imports leave the deployment alone.
     pub fn settle(&mut self, deployment: Place, newest: Option<Label>, has_own: bool) {
         let newest = newest.map_or(0, Label::number);
-        self.settled.insert(deployment, (!has_own).then_some(newest));
+        self.settled.insert(deployment, Settled { newest, has_own });
+    }
+
+    /// Notes that an app is there, by its name at the source.
+    pub fn know(&mut self, app: &str) {
+        self.known.insert(app.to_owned());
     }
 
     /// Whether imports leave a deployment alone.
     pub fn leaves_alone(&self, place: &Place) -> bool {
-        self.settled.get(&Place { label: None, ..place.clone() }) == Some(&None)
+        self.settled(place).is_some_and(|settled| settled.has_own)
+    }
+
+    fn settled(&self, place: &Place) -> Option<Settled> {
+        self.settled.get(&Place { label: None, ..place.clone() }).copied()
     }
 
     /// Whether a release is not taken anymore: an import has been beyond it, or leaves the deployment alone.
     pub fn is_settled(&self, place: &Place) -> bool {
-        let newest = self.settled.get(&Place { label: None, ..place.clone() });
-        newest.is_some_and(|newest| newest.is_none_or(|newest| place.label.is_some_and(|label| label.number() <= newest)))
+        self.settled(place).is_some_and(|Settled { newest, has_own }| has_own || place.label.is_some_and(|label| label.number() <= newest))
+    }
+
+    /// What a deployment's history has that an import does not take over.
+    pub fn not_taken(&self, app: &str, deployment: &plan::Deployment) -> NotTaken {
+        let place = |label| Place { app: app.to_owned(), deployment: Some(deployment.source_name.clone()), label };
+        let Some(Settled { newest, has_own }) = self.settled(&place(None)) else { return NotTaken::default() };
+        let mut not_taken = NotTaken::default();
+        if has_own {
+            for release in &deployment.releases {
+                let here = self.here.get(&place(Some(release.label)));
+                if release.label.number() > newest {
+                    not_taken.releases.push(release.label);
+                } else if release.is_disabled && here.is_some_and(|here| !here.is_disabled) {
+                    not_taken.disabled.push(release.label);
+                }
+            }
+        } else if deployment.is_empty {
+            let of_it = self.here.keys().filter(|other| Place { label: None, ..(*other).clone() } == place(None));
+            not_taken.cleared = of_it.filter_map(|place| place.label).collect();
+            not_taken.cleared.sort_unstable();
+        }
+        not_taken
     }
 }
 
@@ -83,6 +146,10 @@ impl Room {
 pub struct Created<A> {
     /// The app.
     pub app: A,
+    /// Its name there.
+    pub name: String,
+    /// The names of its deployments there, by those at the source.
+    pub deployments: BTreeMap<String, String>,
     /// The collaborators of the source, other than its owner at the target.
     pub collaborators: Vec<(String, Joined)>,
 }
@@ -129,6 +196,7 @@ pub struct Ready {
     pub report: Report,
     source: Source,
     plan: Plan,
+    room: Room,
     packages: Packages,
     staging: Staging,
 }
@@ -155,20 +223,24 @@ impl Run<'_> {
         report.problems = plan.problems.iter().map(|problem| problem.remark.clone()).collect();
         report.folder = (packages.count() > 0).then(|| staging.folder().display().to_string());
         report.can_leave_out = plan.problems.iter().any(|problem| problem.can_be_left_out);
-        Ok(Ready { report, source, plan, packages, staging })
+        Ok(Ready { report, source, plan, room, packages, staging })
     }
 }
 
 impl Ready {
     /// Writes everything, app by app, and deletes the packages from the folder. Does nothing if something stands against the import.
     pub async fn write<T: Target>(self, target: &mut T, told: &mut dyn FnMut(&str)) -> Result<Report, RunError<T::Error>> {
-        let Self { mut report, source, plan, packages, staging } = self;
+        let Self { mut report, source, plan, room, packages, staging } = self;
         if !report.is_possible() {
             return Ok(report);
         }
+        // An app that is there gives up its old name before another one takes it.
+        let mut order: Vec<_> = plan.apps.iter().enumerate().collect();
+        order.sort_by_key(|(_, planned)| !room.known.contains(&planned.source_name));
         let mut imported = Vec::new();
-        for planned in &plan.apps {
-            let Created { app, collaborators } = target.app(source.address(), planned).await.map_err(RunError::Target)?;
+        for (index, planned) in order {
+            let Created { app, name, deployments: names, collaborators } =
+                target.app(source.address(), planned).await.map_err(RunError::Target)?;
             let mut deployments = Vec::new();
             for deployment in &planned.deployments {
                 let count = match deployment.releases.len() {
@@ -183,7 +255,8 @@ impl Ready {
                 }
                 let outcome = target.history(&app, deployment, &history).await.map_err(RunError::Target)?;
                 deployments.push(ImportedDeployment {
-                    name: deployment.name.as_str().to_owned(),
+                    name: names.get(&deployment.source_name).unwrap_or(&deployment.source_name).clone(),
+                    not_taken: room.not_taken(&planned.source_name, deployment),
                     releases: deployment.releases.len(),
                     first: deployment.releases.first().map(|release| release.label),
                     last: deployment.releases.last().map(|release| release.label),
@@ -195,9 +268,10 @@ impl Ready {
                     outcome,
                 });
             }
-            imported.push(Imported { name: planned.name.as_str().to_owned(), deployments, collaborators });
+            imported.push((index, Imported { name, deployments, collaborators }));
         }
-        report.imported = Some(imported);
+        imported.sort_by_key(|(index, _)| *index);
+        report.imported = Some(imported.into_iter().map(|(_, imported)| imported).collect());
         staging.clear().await?;
         Ok(report)
     }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use axum::Router;
 use axum::body::Body;
@@ -31,6 +31,8 @@ pub struct TestBucket {
     root: TempDir,
     /// How many parts it takes before it stops answering.
     parts: Arc<AtomicI64>,
+    /// Whether it then gives no answer at all, instead of an error.
+    stalls: Arc<AtomicBool>,
     runtime: Option<Runtime>,
 }
 
@@ -40,7 +42,7 @@ impl TestBucket {
         let root = TempDir::new().unwrap();
         std::fs::create_dir(root.path().join(NAME)).unwrap();
         let parts = Arc::new(AtomicI64::new(NEVER));
-        let mut bucket = Self { address: SocketAddr::from(([127, 0, 0, 1], 0)), root, parts, runtime: None };
+        let mut bucket = Self { address: SocketAddr::from(([127, 0, 0, 1], 0)), root, parts, stalls: Arc::default(), runtime: None };
         bucket.start_again();
         bucket
     }
@@ -51,8 +53,9 @@ impl TestBucket {
         builder.set_auth(SimpleAuth::from_single(ID, SECRET));
         let service = builder.build();
         self.parts.store(NEVER, Ordering::SeqCst);
-        let parts = Arc::clone(&self.parts);
-        let answer = move |request: Request| answer(service.clone(), Arc::clone(&parts), request);
+        self.stalls.store(false, Ordering::SeqCst);
+        let (parts, stalls) = (Arc::clone(&self.parts), Arc::clone(&self.stalls));
+        let answer = move |request: Request| answer(service.clone(), Arc::clone(&parts), Arc::clone(&stalls), request);
         let listener = std::net::TcpListener::bind(self.address).unwrap();
         listener.set_nonblocking(true).unwrap();
         self.address = listener.local_addr().unwrap();
@@ -74,6 +77,17 @@ impl TestBucket {
     /// From the part after `count` others on, requests fail, as those to a server that dies.
     pub fn fail_after_parts(&self, count: i64) {
         self.parts.store(count, Ordering::SeqCst);
+    }
+
+    /// From the part after `count` others on, requests get no answer, and their connections stay open.
+    pub fn stall_after_parts(&self, count: i64) {
+        self.stalls.store(true, Ordering::SeqCst);
+        self.parts.store(count, Ordering::SeqCst);
+    }
+
+    /// Whether a request got no answer.
+    pub fn is_stalled(&self) -> bool {
+        self.stalls.load(Ordering::SeqCst) && self.parts.load(Ordering::SeqCst) < 0
     }
 
     /// The address, as `UPDRAFT_STORAGE` has it.
@@ -158,10 +172,13 @@ fn name(path: &Path, root: &Path) -> String {
     path.strip_prefix(root).unwrap().to_str().unwrap().to_owned()
 }
 
-async fn answer(mut service: S3Service, parts: Arc<AtomicI64>, request: Request) -> Response {
+async fn answer(mut service: S3Service, parts: Arc<AtomicI64>, stalls: Arc<AtomicBool>, request: Request) -> Response {
     let is_part = request.uri().query().is_some_and(|query| query.contains("partNumber="));
     let left = if is_part { parts.fetch_sub(1, Ordering::SeqCst) } else { parts.load(Ordering::SeqCst) };
     if left <= 0 {
+        if stalls.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     }
     match tower::Service::call(&mut service, request).await {

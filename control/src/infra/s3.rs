@@ -34,6 +34,16 @@ pub struct BucketAddress {
     pub region: String,
 }
 
+/// As a URL, such as `s3://bundles?endpoint=https://s3.example.com&region=eu-1`.
+impl fmt::Display for BucketAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What a query must have encoded, in a value that people read.
+        let encoded = |text: &str| text.replace('%', "%25").replace('&', "%26").replace('+', "%2B").replace(' ', "%20");
+        let endpoint = self.endpoint.as_ref().map(|endpoint| format!("endpoint={}&", encoded(endpoint))).unwrap_or_default();
+        write!(formatter, "s3://{}?{endpoint}region={}", self.bucket, encoded(&self.region))
+    }
+}
+
 impl BucketAddress {
     /// Parses what follows `s3://`.
     pub fn parse(text: &str) -> Result<Self, Invalid> {

@@ -255,26 +255,42 @@ async fn verify(pusher: &Pusher, mut keys: Vec<(DeploymentKey, Expected)>) -> Re
     let start = keys.partition_point(|(key, _)| last.as_ref().is_some_and(|last| key <= last));
     keys.rotate_left(start);
     keys.truncate(VERIFIED_AT_ONCE);
-    let (mut repairs, mut failures) = (Vec::new(), 0);
+    let (mut repairs, mut reads) = (Vec::new(), Reads { pusher, failures: 0 });
     for (key, expected) in keys {
-        let value = match pusher.kv.read(&key).await {
-            Ok(value) => value,
-            Err(error) => {
-                pause(pusher, &error);
-                tracing::warn!(cause = %chain(&error), "a value in KV could not be verified");
-                failures += 1;
-                if pusher.is_paused() || failures >= MOST_FAILURES {
-                    break;
-                }
-                // One that can never be read must not keep the others from being verified.
-                *pusher.verified.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
-                continue;
-            }
-        };
-        repairs.extend(judge(pusher, &key, expected, value.as_deref()).await?.map(|repair| (key.clone(), repair)));
+        let value = reads.read(&key).await;
+        if reads.is_over() {
+            break;
+        }
+        if let Some(value) = value {
+            repairs.extend(judge(pusher, &key, expected, value.as_deref()).await?.map(|repair| (key.clone(), repair)));
+        }
+        // One that can never be read must not keep the others from being verified.
         *pusher.verified.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
     }
     Ok(repairs)
+}
+
+/// Reads values from KV, until too many fail.
+struct Reads<'p> {
+    pusher: &'p Pusher,
+    failures: usize,
+}
+
+impl Reads<'_> {
+    /// A value; `Some(None)` if KV has none, `None` if it cannot be read now.
+    async fn read(&mut self, key: &DeploymentKey) -> Option<Option<Vec<u8>>> {
+        let read = self.pusher.kv.read(key).await.inspect_err(|error| {
+            pause(self.pusher, error);
+            tracing::warn!(cause = %chain(error), "a value in KV could not be verified");
+        });
+        self.failures += usize::from(read.is_err());
+        read.ok()
+    }
+
+    /// Whether to read no more for now.
+    fn is_over(&self) -> bool {
+        self.failures >= MOST_FAILURES || self.pusher.is_paused()
+    }
 }
 
 /// Reads and verifies values whose metadata claims a higher version than there is. One that was signed here with a higher version is from before the database
@@ -286,20 +302,13 @@ async fn verify_ahead(pusher: &Pusher, mut keys: Vec<(DeploymentKey, Expected)>)
     let start = rounds.wrapping_mul(AHEAD_AT_ONCE) % keys.len().max(1);
     keys.rotate_left(start);
     keys.truncate(AHEAD_AT_ONCE);
-    let (mut repairs, mut failures) = (Vec::new(), 0);
+    let (mut repairs, mut reads) = (Vec::new(), Reads { pusher, failures: 0 });
     for (key, expected) in keys {
-        let value = match pusher.kv.read(&key).await {
-            Ok(value) => value,
-            Err(error) => {
-                pause(pusher, &error);
-                tracing::warn!(cause = %chain(&error), "a value in KV could not be verified");
-                failures += 1;
-                if pusher.is_paused() || failures >= MOST_FAILURES {
-                    break;
-                }
-                continue;
-            }
-        };
+        let value = reads.read(&key).await;
+        if reads.is_over() {
+            break;
+        }
+        let Some(value) = value else { continue };
         // Changed since it was listed: the next comparison sees what became of it.
         if pusher.snapshots.version(&key).await? != Some(expected.version) {
             continue;

@@ -38,6 +38,8 @@ pub(super) enum Cause {
     NotOffered(Label),
     /// A property of the release differs. `true` if the histories say so, and not only the answers.
     Differs(Property, Label, bool),
+    /// The old server's history is empty, and the one here is not.
+    Cleared,
     /// Several releases differ.
     Several(Vec<Label>),
     /// None of these: the members that differ.
@@ -106,6 +108,9 @@ impl Cause {
                  Use --key-file to see which."
             ),
             Self::Differs(property, label, is_certain) => differs(*property, *label, *is_certain),
+            Self::Cleared => "The old server's history is empty: it was cleared there. Devices that ask here still get what is here. Clear it here, too, \
+                 if they should not."
+                .to_owned(),
             Self::Several(labels) => {
                 let labels: Vec<_> = labels.iter().map(ToString::to_string).collect();
                 format!("Several releases differ between the servers: {}.", labels.join(", "))

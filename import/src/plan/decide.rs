@@ -91,6 +91,7 @@ fn deployment(
     if let Some(other) = keys.insert(key.clone(), place.to_string()) {
         fault(format!("{other} has the same key"));
     }
+    let is_empty = deployment.releases.is_empty();
     let releases = releases(plan, place, deployment.releases, limits);
     let (counts, dropped) = kept_counts(deployment.counts, limits);
     if dropped > 0 {
@@ -99,7 +100,7 @@ fn deployment(
         );
         plan.notes.push(Remark { place: place.clone(), text });
     }
-    Some(Deployment { source_name: deployment.name, name, key, releases, counts })
+    Some(Deployment { source_name: deployment.name, name, key, releases, is_empty, counts })
 }
 
 /// What is wrong with a name of the source by which a repeated import finds something again.

@@ -67,6 +67,8 @@ pub struct Deployment {
     pub key: DeploymentKey,
     /// Its releases, oldest first, with rising labels.
     pub releases: Vec<Release>,
+    /// Whether its history at the source is empty, and not only without a release that can be carried over.
+    pub is_empty: bool,
     /// Its counts.
     pub counts: BTreeMap<String, Counts>,
 }

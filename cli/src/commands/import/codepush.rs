@@ -135,7 +135,7 @@ fn finish(context: &Context, report: &Report, is_dry_run: bool) -> Result<()> {
         return Err(Error::new(Kind::Conflict, text, "See the list above; run the command again when the histories are the same."));
     }
     if !is_dry_run {
-        context.done("Imported.");
+        context.done(if report.leaves_some_alone() { "Imported, except what was left alone: see the list above." } else { "Imported." });
         // The app with the most to compare.
         let releases = |app: &&Imported| app.deployments.iter().map(|deployment| deployment.releases).sum::<usize>();
         let app = report.imported.iter().flatten().max_by_key(releases).map_or("NAME", |app| &app.name);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use import::plan::{self, Method, Place, Plan, Problem, THE_ACCOUNT};
 use import::report::{Joined, Outcome};
-use import::run::{Created, Room, Target};
+use import::run::{Created, Here, Room, Target};
 use import::staging::Staged;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -115,12 +115,15 @@ impl Target for ApiTarget<'_> {
         let answer = self.check(source, plan, 0).await?;
         let mut room = Room::of(Some(answer.limits.stored_bytes_left));
         for app in answer.known_apps {
+            room.know(&app.source_name);
             for deployment in app.deployments {
                 let path = path(["v1", "apps", &app.name, "deployments", &deployment.name, "history"]);
                 let history = self.client.get::<HistoryAnswer>(&path).await?.value.history;
                 let place = |label| Place { app: app.source_name.clone(), deployment: Some(deployment.source_name.clone()), label };
                 room.settle(place(None), deployment.newest_label, deployment.has_own_releases);
-                room.here.extend(history.into_iter().map(|release| (place(Some(release.label)), release.package_hash)));
+                room.here.extend(history.into_iter().map(|release| {
+                    (place(Some(release.label)), Here { package_hash: release.package_hash, is_disabled: release.is_disabled })
+                }));
             }
         }
         Ok(room)
@@ -154,9 +157,11 @@ impl Target for ApiTarget<'_> {
             CollaboratorState::NotAdded => Joined::NotAdded,
             CollaboratorState::NoAddress => Joined::NoAddress,
         };
-        let deployments = imported.deployments.into_iter().map(|deployment| (deployment.source_name, deployment.name)).collect();
+        let deployments: BTreeMap<_, _> =
+            imported.deployments.into_iter().map(|deployment| (deployment.source_name, deployment.name)).collect();
         let collaborators = imported.collaborators.into_iter().map(|one| (one.email, joined(one.state))).collect();
-        Ok(Created { app: App { name: imported.name, deployments }, collaborators })
+        let app = App { name: imported.name.clone(), deployments: deployments.clone() };
+        Ok(Created { app, name: imported.name, deployments, collaborators })
     }
 
     async fn history(&mut self, app: &App, deployment: &plan::Deployment, history: &[(plan::Release, Option<Staged>)]) -> Result<Outcome> {

@@ -18,7 +18,6 @@ const INSERT_KEY: &str = "INSERT INTO deployment_keys (deployment_key, account_i
     VALUES ($1, $2, $3, $4, $4, 0)";
 const REUSE_KEY: &str = "UPDATE deployment_keys SET app_id = $2, deployment_id = $3, last_deployment_id = $3 \
     WHERE deployment_key = $1 AND account_id = $4 AND deployment_id IS NULL AND (app_id = $2 OR account_id = $5)";
-const KEY_OF: &str = "SELECT deployment_key FROM deployments WHERE id = $1";
 const KEYS: &str = "SELECT deployment_key FROM deployment_keys WHERE app_id = $1";
 // The app stays set on the key of a deleted deployment, for its tombstone. So the app alone does not tell whose the key is.
 const GIVE_KEY: &str = "UPDATE deployment_keys SET account_id = $2 WHERE deployment_key = $1 AND app_id = $3 AND account_id = $4";
@@ -47,7 +46,6 @@ const RAISE_EPOCH: &str = "UPDATE deployments SET counting_epoch = counting_epoc
 
 /// Every SQL statement in this file.
 pub const SQL: &[&str] = &[
-    KEY_OF,
     LIST,
     OF_APPS,
     FIND,
@@ -161,11 +159,6 @@ pub async fn insert(tx: &mut WriteTx, row: &DeploymentRow, key_since: UnixMillis
 /// A key that is or was in use.
 pub async fn find_key(tx: &mut ReadTx, key: &DeploymentKey) -> sqlx::Result<Option<KeyRow>> {
     on!(tx, |conn| sqlx::query_as(FIND_KEY).bind(key.as_str()).fetch_optional(conn).await)
-}
-
-/// The key of a deployment; `None` if there is no such deployment.
-pub async fn key_of(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<DeploymentKey>> {
-    on!(tx, |conn| sqlx::query_scalar(KEY_OF).bind(deployment).fetch_optional(conn).await)
 }
 
 /// Inserts a key that was never in use.

@@ -1,4 +1,4 @@
-//! An app with its deployments and collaborators: one transaction, found again by a later run.
+//! An app with its deployments and collaborators: one transaction, found again by a later run also if it was renamed there.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use import::report::Joined;
 use serde_json::json;
 use shared::ids::{AccountId, AppId, DeploymentId};
 
-use super::{Import, Importer, repo};
+use super::{Import, Importer, known, repo};
 use crate::domain::access::listing::taken;
 use crate::domain::access::{Role, apps, awaited, collaborators, names};
 use crate::domain::accounts;
@@ -39,7 +39,7 @@ impl Import<'_> {
     pub async fn app(&self, planned: &plan::App) -> Result<ImportedApp> {
         let mut is_counted = false;
         if let Importer::Owner(owner) = self.by
-            && repo::app(&mut self.app.db.read().await?, &self.owner, &self.source, &planned.source_name).await?.is_none()
+            && self.find_app(&mut self.app.db.read().await?, planned).await?.is_none()
         {
             if let Some(text) = self.too_many_people(planned) {
                 return Err(Error::invalid("app", text));
@@ -50,7 +50,8 @@ impl Import<'_> {
         let mut change = self.begin().await?;
         let now = change.now();
         // The app before the account, as everywhere.
-        let known = match repo::app(&mut change, &self.owner, &self.source, &planned.source_name).await? {
+        let found = self.find_app(&mut change, planned).await?;
+        let known = match &found {
             Some(row) => apps::lock(&mut change, &row.id).await?,
             None => None,
         };
@@ -73,12 +74,20 @@ impl Import<'_> {
             None => (self.create(&mut change, planned).await?, planned.name.as_str().to_owned()),
         };
         let mut of_app = ImportedApp { id, name, deployments: Vec::new(), collaborators: Vec::new() };
-        let there = repo::deployments(&mut change, &of_app.id).await?;
+        let mut is_renamed = found.is_some_and(|row| row.source_name != planned.source_name);
+        if is_renamed {
+            repo::rename_app(&mut change, &of_app.id, &planned.source_name).await?;
+        }
+        let here = known::find_deployments(&mut change, &of_app.id, planned).await?;
         let mut created = Vec::new();
-        for deployment in &planned.deployments {
+        for (deployment, row) in planned.deployments.iter().zip(here) {
             let name = &deployment.source_name;
-            let (id, name_here) = if let Some(row) = there.iter().find(|row| row.source_name == *name) {
-                (row.deployment_id.clone(), row.name.clone())
+            let (id, name_here) = if let Some(row) = row {
+                if row.source_name != *name {
+                    repo::rename_deployment(&mut change, &row.deployment_id, name).await?;
+                    is_renamed = true;
+                }
+                (row.deployment_id, row.name)
             } else {
                 self.check_deployment(&mut change, &of_app.id, &deployment.key).await?;
                 let key = KeyChoice::Given { key: deployment.key.clone(), by: self.owner.clone() };
@@ -95,6 +104,9 @@ impl Import<'_> {
         }
         self.tell(&mut change, planned, &mut of_app).await?;
         if known.is_some() && created.is_empty() {
+            if is_renamed {
+                change.commit_bookkeeping().await?;
+            }
             return Ok(of_app);
         }
         let details = json!({ "name": planned.name, "source": self.source, "deployments": created });

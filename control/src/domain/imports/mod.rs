@@ -9,6 +9,7 @@
 mod apps;
 pub mod compared;
 mod history;
+mod known;
 mod level;
 mod merge;
 pub mod packages;
@@ -18,8 +19,8 @@ mod room;
 pub mod sent;
 
 pub use apps::ImportedApp;
+pub use known::{KnownApp, KnownDeployment};
 pub use level::{StartingLevel, starting_level};
-pub use room::{KnownApp, KnownDeployment};
 
 use shared::ids::AccountId;
 

@@ -2,20 +2,26 @@
 
 use shared::hash::{PackageHash, Sha256Hex};
 use shared::ids::{AccountId, AppId, DeploymentId, ReleaseId};
+use shared::keys::DeploymentKey;
 use shared::time::UnixMillis;
 
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-const APP: &str = "SELECT a.id, a.name FROM imported_apps i JOIN apps a ON a.id = i.app_id \
+const APP: &str = "SELECT a.id, a.name, i.source_name FROM imported_apps i JOIN apps a ON a.id = i.app_id \
     WHERE a.owner_id = $1 AND i.source = $2 AND i.source_name = $3 ORDER BY i.imported_time LIMIT 1";
+const APP_OF_KEY: &str = "SELECT a.id, a.name, i.source_name FROM deployments d JOIN imported_deployments f ON f.deployment_id = d.id \
+    JOIN imported_apps i ON i.app_id = d.app_id JOIN apps a ON a.id = d.app_id \
+    WHERE d.deployment_key = $3 AND a.owner_id = $1 AND i.source = $2";
+const RENAME_APP: &str = "UPDATE imported_apps SET source_name = $2 WHERE app_id = $1";
+const RENAME_DEPLOYMENT: &str = "UPDATE imported_deployments SET source_name = $2 WHERE deployment_id = $1";
 const INSERT_APP: &str = "INSERT INTO imported_apps (app_id, source, source_name, imported_time) VALUES ($1, $2, $3, $4)";
-const DEPLOYMENTS: &str = "SELECT i.deployment_id, d.name, i.source_name, i.last_label FROM imported_deployments i \
+const DEPLOYMENTS: &str = "SELECT i.deployment_id, d.name, d.deployment_key, i.source_name, i.last_label FROM imported_deployments i \
     JOIN deployments d ON d.id = i.deployment_id WHERE d.app_id = $1";
-const DEPLOYMENT: &str = "SELECT i.deployment_id, d.name, i.source_name, i.last_label FROM imported_deployments i \
+const DEPLOYMENT: &str = "SELECT i.deployment_id, d.name, d.deployment_key, i.source_name, i.last_label FROM imported_deployments i \
     JOIN deployments d ON d.id = i.deployment_id WHERE i.deployment_id = $1";
 const COUNTS: &str = "SELECT counts FROM imported_deployments WHERE deployment_id = $1";
-const HASHES: &str = "SELECT label, package_hash FROM releases WHERE deployment_id = $1";
+const LABELS: &str = "SELECT label, package_hash, is_disabled FROM releases WHERE deployment_id = $1";
 const TOLD: &str = "SELECT i.release_id, i.told FROM imported_releases i JOIN releases r ON r.id = i.release_id WHERE r.deployment_id = $1";
 const TELL: &str =
     "INSERT INTO imported_releases (release_id, told) VALUES ($1, $2) ON CONFLICT (release_id) DO UPDATE SET told = excluded.told";
@@ -46,11 +52,14 @@ const FORGET_PACKAGE: &str = "DELETE FROM imported_packages WHERE app_id = $1 AN
 /// Every statement of this file.
 pub const SQL: &[&str] = &[
     APP,
+    APP_OF_KEY,
+    RENAME_APP,
+    RENAME_DEPLOYMENT,
     INSERT_APP,
     DEPLOYMENTS,
     DEPLOYMENT,
     COUNTS,
-    HASHES,
+    LABELS,
     TOLD,
     TELL,
     LEVEL,
@@ -73,6 +82,8 @@ pub struct ImportedAppRow {
     pub id: AppId,
     /// Its name now.
     pub name: String,
+    /// Its name at the source, as the last import saw it.
+    pub source_name: String,
 }
 
 /// A deployment that came from another server.
@@ -82,7 +93,9 @@ pub struct ImportedDeploymentRow {
     pub deployment_id: DeploymentId,
     /// Its name now.
     pub name: String,
-    /// Its name at the source.
+    /// Its key now.
+    pub deployment_key: DeploymentKey,
+    /// Its name at the source, as the last import saw it.
     pub source_name: String,
     /// The newest label that came from the source; 0 without releases.
     pub last_label: i64,
@@ -124,9 +137,35 @@ pub struct PackageRow {
     pub expires: UnixMillis,
 }
 
-/// The account's app that came from this app of that server.
+/// What an import needs to know of a release that is here.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct LabelRow {
+    /// Its label.
+    pub label: i64,
+    /// The hash of its package.
+    pub package_hash: PackageHash,
+    /// Whether it is disabled.
+    pub is_disabled: bool,
+}
+
+/// The account's app that had this name at that server.
 pub async fn app(tx: &mut ReadTx, owner: &AccountId, source: &str, name: &str) -> sqlx::Result<Option<ImportedAppRow>> {
     on!(tx, |conn| sqlx::query_as(APP).bind(owner).bind(source).bind(name).fetch_optional(conn).await)
+}
+
+/// The account's app that came from that server and has a deployment from there with this key.
+pub async fn app_of_key(tx: &mut ReadTx, owner: &AccountId, source: &str, key: &DeploymentKey) -> sqlx::Result<Option<ImportedAppRow>> {
+    on!(tx, |conn| sqlx::query_as(APP_OF_KEY).bind(owner).bind(source).bind(key.as_str()).fetch_optional(conn).await)
+}
+
+/// Records the name that an app has at the source now.
+pub async fn rename_app(tx: &mut WriteTx, app: &AppId, name: &str) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(RENAME_APP).bind(app).bind(name).execute(conn).await)
+}
+
+/// Records the name that a deployment has at the source now.
+pub async fn rename_deployment(tx: &mut WriteTx, deployment: &DeploymentId, name: &str) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(RENAME_DEPLOYMENT).bind(deployment).bind(name).execute(conn).await)
 }
 
 /// Records where an app came from.
@@ -150,9 +189,9 @@ pub async fn counts(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<
     Ok(row.flatten())
 }
 
-/// The labels and package hashes of a deployment's releases.
-pub async fn hashes(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<(i64, PackageHash)>> {
-    on!(tx, |conn| sqlx::query_as(HASHES).bind(deployment).fetch_all(conn).await)
+/// The releases of a deployment.
+pub async fn labels(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<LabelRow>> {
+    on!(tx, |conn| sqlx::query_as(LABELS).bind(deployment).fetch_all(conn).await)
 }
 
 /// What the source has said last about the releases of a deployment, each as JSON.

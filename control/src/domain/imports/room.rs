@@ -1,61 +1,20 @@
-//! What of a plan is here already, and what breaks a rule here because of it: quotas, taken names, taken keys. Nothing is written.
+//! What breaks a rule here because of what is here already: quotas, taken names, taken keys. Nothing is written.
 
 use import::plan::{Place, Plan, Problem, THE_ACCOUNT};
-use import::run::Room;
-use shared::ids::AppId;
-use shared::keys::{DeploymentKey, Label};
+use shared::ids::{AppId, DeploymentId};
+use shared::keys::DeploymentKey;
 
-use super::{Import, Importer, history, repo};
+use super::{Import, Importer, known, repo};
 use crate::domain::access::apps;
 use crate::domain::accounts::repo as accounts;
 use crate::domain::change::Change;
 use crate::domain::deployments::repo::KeyRow;
 use crate::domain::deployments::{repo as deployments, service};
-use crate::domain::error::{Error, Quota, Result};
+use crate::domain::error::{Error, Quota, Result, Thing};
 use crate::domain::limits::quotas;
-use crate::domain::releases::repo as releases;
 use crate::infra::db::ReadTx;
 
-/// An app of a plan that is here already.
-#[derive(Clone, Debug)]
-pub struct KnownApp {
-    /// Its name at the source.
-    pub source_name: String,
-    /// Its name now.
-    pub name: String,
-    /// Those of the plan's deployments that are here.
-    pub deployments: Vec<KnownDeployment>,
-}
-
-/// A deployment of a plan that is here already.
-#[derive(Clone, Debug)]
-pub struct KnownDeployment {
-    /// Where it came from.
-    pub row: repo::ImportedDeploymentRow,
-    /// Whether imports leave it alone, because somebody has released here or cleared its history.
-    pub has_own: bool,
-}
-
 impl Import<'_> {
-    /// The apps of a plan that are here already.
-    pub async fn known(&self, plan: &Plan) -> Result<Vec<KnownApp>> {
-        let mut tx = self.app.db.read().await?;
-        let mut known = Vec::new();
-        for app in &plan.apps {
-            let Some(row) = repo::app(&mut tx, &self.owner, &self.source, &app.source_name).await? else { continue };
-            let mut deployments = Vec::new();
-            for row in repo::deployments(&mut tx, &row.id).await? {
-                if app.deployments.iter().any(|planned| planned.source_name == row.source_name) {
-                    let last_label = deployments::last_label(&mut tx, &row.deployment_id).await?.unwrap_or_default();
-                    let is_empty = releases::newest(&mut tx, &row.deployment_id).await?.is_none();
-                    deployments.push(KnownDeployment { has_own: history::has_own(&row, last_label, is_empty), row });
-                }
-            }
-            known.push(KnownApp { source_name: app.source_name.clone(), name: row.name, deployments });
-        }
-        Ok(known)
-    }
-
     /// The bytes of packages that fit into the quota; `None` without one.
     pub async fn bytes_left(&self) -> Result<Option<u64>> {
         if self.ignores_quotas {
@@ -71,41 +30,17 @@ impl Import<'_> {
         Ok(quotas::stored_bytes(tx, &self.owner).await?.saturating_sub(waiting.unsigned_abs()))
     }
 
-    /// What of a plan is here already, and how many bytes of packages fit.
-    pub async fn room(&self, plan: &Plan) -> Result<Room> {
-        let mut room = Room::of(self.bytes_left().await?);
-        for app in self.known(plan).await? {
-            for KnownDeployment { row, has_own } in &app.deployments {
-                let place = |label| Place { app: app.source_name.clone(), deployment: Some(row.source_name.clone()), label };
-                let label = |label: i64| u32::try_from(label).ok().and_then(Label::new);
-                room.settle(place(None), label(row.last_label), *has_own);
-                let hashes = repo::hashes(&mut self.app.db.read().await?, &row.deployment_id).await?;
-                room.here.extend(hashes.into_iter().map(|(number, hash)| (place(label(number)), hash)));
-            }
-        }
-        Ok(room)
-    }
-
     /// The problems of a plan. `bytes` is the sum of the new packages' sizes, each counted once.
     pub async fn problems(&self, plan: &Plan, bytes: u64) -> Result<Vec<Problem>> {
         let mut tx = self.app.db.read().await?;
         let limits = &self.app.settings.limits.quotas;
         let (mut problems, mut new_apps, mut new_deployments) = (Vec::new(), 0, 0);
-        for app in &plan.apps {
+        for (app, known) in plan.apps.iter().zip(self.find_apps(&mut tx, plan).await?) {
             let place = Place { app: app.source_name.clone(), deployment: None, label: None };
-            let known = repo::app(&mut tx, &self.owner, &self.source, &app.source_name).await?;
             if known.is_none() {
                 new_apps += 1;
                 if let Some(id) = apps::find_owned(&mut tx, &self.owner, app.name.as_str()).await? {
-                    // The same server under another address, such as one with /v1 at its end, or the app as a collaborator sees it.
-                    let text = match repo::source(&mut tx, &id).await? {
-                        Some(source) => format!(
-                            "the account has an app of this name that was imported from {source}. If that is the same server, import from that \
-                             address, with a key of the app's owner; if not, rename one of them"
-                        ),
-                        None => "the account has an app of this name that was not imported. Rename one of them".to_owned(),
-                    };
-                    problems.push(Problem::new(place.clone(), text));
+                    problems.push(Problem::new(place.clone(), self.taken_app_name(&mut tx, &id).await?));
                 }
                 let count = self.people(app);
                 if let Some(text) = self.too_many_people(app) {
@@ -117,17 +52,17 @@ impl Import<'_> {
                     ));
                 }
             }
-            let there = match &known {
-                Some(app) => repo::deployments(&mut tx, &app.id).await?,
-                None => Vec::new(),
+            let here = match &known {
+                Some(row) => known::find_deployments(&mut tx, &row.id, app).await?,
+                None => vec![None; app.deployments.len()],
             };
             let count = app.deployments.len();
             if !self.ignores_quotas && count > limits.deployments as usize {
                 problems.push(Problem::new(place.clone(), format!("it has {count} deployments; the quota is {}", limits.deployments)));
             }
-            for deployment in &app.deployments {
+            for (deployment, row) in app.deployments.iter().zip(&here) {
                 let place = Place { deployment: Some(deployment.source_name.clone()), ..place.clone() };
-                if let Some(row) = there.iter().find(|row| row.source_name == deployment.source_name) {
+                if let Some(row) = row {
                     if let Some(text) = self.other_key(&mut tx, row, &deployment.key).await? {
                         problems.push(Problem::new(place, text));
                     }
@@ -135,14 +70,15 @@ impl Import<'_> {
                 }
                 new_deployments += 1;
                 if let Some(key) = deployments::find_key(&mut tx, &deployment.key).await?
-                    && let Some(text) = self.taken_key(&key)
+                    && let Some(text) = self.taken_key(&mut tx, &key).await?
                 {
                     problems.push(Problem::new(place.clone(), text));
                 }
                 if let Some(known) = &known
                     && deployments::find(&mut tx, &known.id, deployment.name.as_str()).await?.is_some()
                 {
-                    problems.push(Problem::new(place, "the app has a deployment of this name that was not imported from there"));
+                    let text = format!("{} here has a deployment of this name that is another one. Rename it", known.name);
+                    problems.push(Problem::new(place, text));
                 }
             }
         }
@@ -152,34 +88,60 @@ impl Import<'_> {
         Ok(problems)
     }
 
+    /// What to say of an app's name that another app of the account has.
+    async fn taken_app_name(&self, tx: &mut ReadTx, id: &AppId) -> Result<String> {
+        Ok(match repo::source(tx, id).await? {
+            Some(source) if source == self.source => {
+                "the account has an app of this name that was imported from another app there. Rename it here".to_owned()
+            }
+            // The same server under another address, such as one with /v1 at its end.
+            Some(source) => format!(
+                "the account has an app of this name that was imported from {source}. If that is the same server, import from that address; if not, \
+                 rename one of them"
+            ),
+            None => "the account has an app of this name that was not imported. Rename one of them".to_owned(),
+        })
+    }
+
     /// What to say of a key that another deployment has or had; `None` if it can be taken.
-    fn taken_key(&self, key: &KeyRow) -> Option<String> {
+    async fn taken_key(&self, tx: &mut ReadTx, key: &KeyRow) -> Result<Option<String>> {
         let is_own = key.account_id == self.owner;
         if key.account_id.as_str().is_empty() || (is_own && key.deployment_id.is_none()) {
-            return None;
+            return Ok(None);
         }
         // To free it would take the updates from devices that ask here with it.
-        let text = match (is_own, &self.by) {
-            (true, _) => {
-                "its key is that of another deployment of this account, so it may have been imported already. Import from the address that was \
-                 used then, or delete that deployment first"
-            }
-            (false, Importer::Operator(_)) => {
+        Ok(Some(match (&key.deployment_id, &self.by) {
+            (Some(deployment), _) if is_own => self.own_key(tx, deployment).await?,
+            (_, Importer::Operator(_)) => {
                 "its key belongs to a deployment of another account here. If no device asks here with it, `updraft-control deployment-key release` \
                  frees it"
+                    .to_owned()
             }
-            (false, Importer::Owner(_)) => "its key belongs to a deployment of another account here. Ask your administrator",
+            (_, Importer::Owner(_)) => "its key belongs to a deployment of another account here. Ask your administrator".to_owned(),
+        }))
+    }
+
+    /// What to say of a key that another deployment of the account has. Devices ask with it, so nobody should be told to delete that deployment.
+    async fn own_key(&self, tx: &mut ReadTx, deployment: &DeploymentId) -> Result<String> {
+        let (app, name) = deployments::app_of(tx, deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
+        let place = match apps::find(tx, &self.owner, &app).await? {
+            Some(app) => format!("{} / {name}", app.name),
+            None => name,
         };
-        Some(text.to_owned())
+        Ok(match repo::source(tx, &app).await?.filter(|source| *source != self.source) {
+            Some(source) => format!(
+                "its key is that of {place} here, which was imported from {source}. If that is the same server, import from that address"
+            ),
+            None => format!(
+                "its key is that of {place} here, which was not imported from this deployment. Devices with this key get what is there"
+            ),
+        })
     }
 
     /// What to say of a deployment that is here and has another key than at the source: devices ask with that one.
     async fn other_key(&self, tx: &mut ReadTx, row: &repo::ImportedDeploymentRow, key: &DeploymentKey) -> Result<Option<String>> {
-        let last_label = deployments::last_label(tx, &row.deployment_id).await?.unwrap_or_default();
-        let is_empty = releases::newest(tx, &row.deployment_id).await?.is_none();
-        // The import leaves such a deployment alone.
-        if history::has_own(row, last_label, is_empty) || deployments::key_of(tx, &row.deployment_id).await?.is_none_or(|here| here == *key)
-        {
+        // The import leaves a deployment with releases of its own alone.
+        if row.deployment_key == *key || known::has_own(tx, row).await? {
             return Ok(None);
         }
         let next = match self.by {

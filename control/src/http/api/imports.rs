@@ -89,10 +89,10 @@ pub async fn check_import(
         max_archive_ratio: limits.archive.ratio,
         stored_bytes_left,
     };
-    let deployment = |imports::KnownDeployment { row, has_own }| KnownDeployment {
+    let deployment = |imports::KnownDeployment { source_name, row, has_own }| KnownDeployment {
         newest_label: u32::try_from(row.last_label).ok().and_then(Label::new),
         has_own_releases: has_own,
-        source_name: row.source_name,
+        source_name,
         name: row.name,
     };
     let known_app = |app: imports::KnownApp| KnownApp {
@@ -111,8 +111,9 @@ pub async fn check_import(
 
 /// Import an app.
 ///
-/// Creates an app with its deployments and their keys, or what an earlier call has not created of it: a repeated call creates nothing twice. The app
-/// belongs to the caller. A deployment key is taken only if nobody has it.
+/// Creates an app with its deployments and their keys, or what an earlier call has not created of it: a repeated call creates nothing twice. It finds the
+/// app by its deployment keys, so that renames on either server change nothing. The app belongs to the caller. A deployment key is taken only if nobody
+/// has it.
 ///
 /// Collaborators are added when the app is created, as Developers. Each counts toward the rate limit for adding collaborators, so an app cannot have more
 /// than that. API keys cannot import.

@@ -49,6 +49,14 @@ impl StorageConfig {
         }
     }
 
+    /// The value of `UPDRAFT_STORAGE`, without credentials.
+    pub fn setting(&self) -> String {
+        match self {
+            Self::Folder => "file".to_owned(),
+            Self::Bucket { address, .. } => address.to_string(),
+        }
+    }
+
     /// The same with these credentials. A folder needs none.
     #[must_use]
     pub fn with(self, credentials: Option<Credentials>) -> Self {

@@ -89,8 +89,9 @@ impl Target for Here<'_> {
 
     async fn app(&mut self, _source: &str, planned: &plan::App) -> Result<Created<Self::App>> {
         let app = self.import.app(planned).await?;
+        let names = app.deployments.iter().map(|(source_name, _, name)| (source_name.clone(), name.clone())).collect();
         let deployments = app.deployments.into_iter().map(|(source_name, id, _)| (source_name, id)).collect();
-        Ok(Created { app: (app.id, deployments), collaborators: app.collaborators })
+        Ok(Created { app: (app.id, deployments), name: app.name, deployments: names, collaborators: app.collaborators })
     }
 
     async fn history(

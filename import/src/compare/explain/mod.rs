@@ -153,6 +153,9 @@ fn between(
     if is_answer(here, None, request, faults, old) {
         return Some(known().collect());
     }
+    if there.releases.is_empty() && !here.releases.is_empty() {
+        return Some(known().chain([Cause::Cleared]).collect());
+    }
     let newest = there.newest();
     let mut edits = edits(here, there);
     edits.truncate(MOST_EDITS);

@@ -36,7 +36,7 @@ body! {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedApp {
-    /// Its name on the other server. By it, and the server's address, a repeated import finds the app again.
+    /// Its name on the other server. A repeated import finds the app by its deployment keys, or else by this name, and by the server's address.
     pub source_name: String,
     /// Its name here.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 255))]

@@ -135,3 +135,26 @@ async fn a_bucket_that_dies_in_the_middle_of_an_upload_leaves_nothing() {
     until("the sweep deletes the parts", async || (app.bucket().open_uploads() == 0).then_some(())).await;
     assert_eq!(app.bucket().parts(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_gives_no_answer_ends_an_upload_and_stops_nothing_else() {
+    let mut app = TestApp::spawn_with(Options { has_bucket: true, ..Options::default() }).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let key = ada.deployment_key("demo", "Staging").await;
+    ada.upload("demo", "Staging", b"small", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    app.bucket().stall_after_parts(1);
+    let package = large();
+    let upload = async { ada.upload("demo", "Staging", &package.0, json!({ "appVersion": "1.0.0" })).await };
+    let check = format!("/v0.1/public/codepush/update_check?deployment_key={key}&app_version=1.0.0");
+    let device = app.anonymous();
+    let others = async {
+        until("the bucket gives no answer", async || app.bucket().is_stalled().then_some(())).await;
+        assert_eq!(device.get(&check).await.assert(200)["update_info"]["is_available"], true);
+    };
+    // The service's own time limit ends the upload.
+    let (refused, ()) = tokio::join!(upload, others);
+    refused.refused(503);
+    assert!(!refused.header("retry-after").is_empty());
+    assert_eq!(ada.get("/v1/apps/demo/deployments/Staging/releases").await.assert(200)["releases"].as_array().map(Vec::len), Some(1));
+}

@@ -288,16 +288,19 @@ async fn no_client_gets_the_whole_of_an_altered_bundle() {
         ("one byte", b"x".to_vec()),
     ] {
         app.alter_object(&key, &content);
-        let answer = client.request(Method::GET, &path).send().await.unwrap();
-        assert_eq!((answer.status().as_u16(), answer.content_length()), (200, Some(content.len() as u64)), "{what}");
-        let received = answer.bytes().await;
-        assert!(received.is_err(), "{what}: the download ended like a whole one, after {} bytes", received.unwrap().len());
+        for range in [None, Some("bytes=0-")] {
+            let request = range.into_iter().fold(client.request(Method::GET, &path), |request, range| request.header("range", range));
+            // Of a small one, the connection may break before the client has seen the head of the response.
+            let Ok(answer) = request.send().await else { continue };
+            assert!(answer.status().is_success(), "{what}: {}", answer.status());
+            assert_eq!(answer.content_length(), Some(content.len() as u64), "{what}");
+            let received = answer.bytes().await;
+            assert!(received.is_err(), "{what}: the download ended like a whole one, after {} bytes", received.unwrap().len());
+        }
         // Ranges are not verified, unless they are the whole.
         if content.len() > 1 {
             assert_eq!(ask(&client, &path, &[("range", "bytes=0-0")]).await.body, content[..1], "{what}");
         }
-        let whole = client.request(Method::GET, &path).header("range", "bytes=0-").send().await.unwrap();
-        assert!(whole.bytes().await.is_err(), "{what}");
     }
     app.alter_object(&key, b"");
     ask(&client, &path, &[]).await.refused(503);

@@ -79,7 +79,7 @@ async fn everything_of_another_updraft_is_the_same_and_stays_in_step() {
     let own = history(&ada, "Weather", "Staging").await;
     let again = cli.expect(0, &arguments(&source.base, &[])).await;
     assert!(
-        again.out.contains("Weather / Staging: ") && again.out.contains("not changed, because there are releases here"),
+        again.out.contains("Weather / Staging: ") && again.out.contains("left alone, because somebody has released here"),
         "{}",
         again.out
     );

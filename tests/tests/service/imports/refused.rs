@@ -83,7 +83,7 @@ async fn a_server_that_was_imported_under_another_address_is_recognized() {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     for line in [
         "Weather: the account has an app of this name that was imported from http://old.example/. If that is the same server, import from that address",
-        "Weather / Production: its key is that of another deployment of this account, so it may have been imported already",
+        "Weather / Production: its key is that of Weather / Production here, which was imported from http://old.example/. If that is the same server",
     ] {
         assert!(ended.out.contains(line), "{line} in\n{}", ended.out);
     }

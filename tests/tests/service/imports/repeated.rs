@@ -5,7 +5,7 @@ use tests::cli::Cli;
 use tests::old_server::OldServer;
 use tests::{Answer, Client};
 
-use super::{entry, history, import, imported, target};
+use super::{apps, deployments, entry, history, import, imported, target};
 
 const KEY: &str = "AbC-old_key0123456789xyz";
 /// Changes a release here.
@@ -111,4 +111,91 @@ async fn a_label_that_stands_for_another_package_changes_nothing() {
         assert!(ended.out.contains("v1: is a different package there than here"), "{ended:?}");
         assert_eq!(history(&ada, "Weather", "Production").await, before);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_renamed_there_or_here_is_found_by_its_key() {
+    const STAGING: &str = "Def-old_key0123456789xyz";
+    const OTHER: &str = "Ghi-old_key0123456789xyz";
+    let (app, ada) = target().await;
+    let old = OldServer::start().await;
+    let (one, two, three) = (entry(&old, "v1", "one"), entry(&old, "v2", "two"), entry(&old, "v3", "three"));
+    old.put_apps(&[("Weather", json!({}), &[("Production", KEY, json!([one])), ("Staging", STAGING, json!([one]))])]);
+    imported(&app, &old.base, "key", &[]).await;
+
+    // The app is called Sky there now, and its deployments have changed their names around.
+    let renamed: &[_] = &[("Staging", KEY, json!([one, two])), ("Production", STAGING, json!([one]))];
+    old.put_apps(&[("Sky", json!({}), renamed)]);
+    let report = imported(&app, &old.base, "key", &["--dry-run"]).await;
+    assert!(report.contains("Sky / Staging: 2 releases, v1 to v2; new: 1"), "{report}");
+    let report = imported(&app, &old.base, "key", &[]).await;
+    assert!(report.contains("Weather / Production: 2 releases, v1 to v2; new: 1"), "{report}");
+    assert!(report.contains("Weather / Staging: 1 release, v1; nothing new"), "{report}");
+    assert_eq!((apps(&ada).await, history(&ada, "Weather", "Production").await.len()), (vec!["Weather".to_owned()], 2));
+
+    // Another app has its old name there: it needs another one here, until the one here is renamed, too.
+    let both = [("Weather", json!({}), &[("Production", OTHER, json!([three]))] as &[_]), ("Sky", json!({}), renamed)];
+    old.put_apps(&both);
+    let ended = import(&app, &old.base, "key", &[]).await;
+    let expected = "Weather: the account has an app of this name that was imported from another app there. Rename it here";
+    assert!(ended.code == Some(1) && ended.out.contains(expected) && !ended.out.contains("another key"), "{ended:?}");
+    ada.patch("/v1/apps/Weather", json!({ "name": "Clouds" })).await.assert(200);
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("old-key", "key");
+    let ended = cli.expect(0, &["import", "codepush", "--from", &old.base, "--key-file", "old-key"]).await;
+    for line in ["Clouds / Production: 2 releases, v1 to v2; nothing new", "Weather / Production: 1 release, v3; new: 1"] {
+        assert!(ended.out.contains(line), "{line} in {ended:?}");
+    }
+    let keys = |all: Vec<(String, String)>| all.into_iter().map(|(_, key)| key).collect::<Vec<_>>();
+    assert_eq!(keys(deployments(&ada, "Clouds").await), [KEY, STAGING]);
+    assert_eq!(keys(deployments(&ada, "Weather").await), [OTHER]);
+
+    // A deployment that was created here with the name of one there.
+    ada.post("/v1/apps/Weather/deployments", json!({ "name": "Beta" })).await.assert(201);
+    let with_beta: &[_] = &[("Production", OTHER, json!([three])), ("Beta", "Jkl-old_key0123456789xyz", json!([]))];
+    old.put_apps(&[("Weather", json!({}), with_beta)]);
+    let ended = import(&app, &old.base, "key", &[]).await;
+    let expected = "Weather / Beta: Weather here has a deployment of this name that is another one. Rename it";
+    assert!(ended.code == Some(1) && ended.out.contains(expected), "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_taken_over_is_named() {
+    let (app, ada) = target().await;
+    let old = OldServer::start().await;
+    let mut releases: Vec<_> = (1..4).map(|number| entry(&old, &format!("v{number}"), &format!("content {number}"))).collect();
+    put(&old, &[], &releases);
+    imported(&app, &old.base, "key", &[]).await;
+    // Cleared there.
+    put(&old, &[], &[]);
+    let cleared = "no releases; left alone, because its history was cleared on the other server. Devices that ask here still get v1 to v3";
+    let would = cleared.replace("left alone", "would be left alone");
+    let report = imported(&app, &old.base, "key", &["--dry-run"]).await;
+    assert!(report.contains(&format!("Weather / Production: {would}")), "{report}");
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("old-key", "key");
+    let again = ["import", "codepush", "--from", &old.base, "--key-file", "old-key"];
+    let ended = cli.expect(0, &again).await;
+    assert!(ended.out.contains(&format!("Weather / Production: on the other server {cleared}")), "{ended:?}");
+    assert!(ended.out.contains("`updraft deployment clear Production --app Weather`"), "{ended:?}");
+    assert!(ended.err.contains("Imported, except what was left alone"), "{ended:?}");
+    assert_eq!(history(&ada, "Weather", "Production").await.len(), 3);
+
+    // Released here, while one is disabled and another one released there.
+    ada.upload("Weather", "Production", b"ours", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    releases[1]["isDisabled"] = json!(true);
+    releases.push(entry(&old, "v4", "theirs"));
+    put(&old, &[], &releases);
+    let left =
+        "left alone, because somebody has released here, or cleared its history here. Not taken over: v4. Disabled there, but not here: v2";
+    let report = imported(&app, &old.base, "key", &["--dry-run"]).await;
+    assert!(report.contains(&format!("Weather / Production: 4 releases, v1 to v4; would be {left}")), "{report}");
+    let ended = cli.expect(0, &again).await;
+    assert!(ended.out.contains(&format!("Weather / Production: on the other server 4 releases, v1 to v4; {left}")), "{ended:?}");
+    assert!(ended.err.contains("Imported, except what was left alone"), "{ended:?}");
+    let command = "updraft release disable v2 --app Weather --deployment Production";
+    assert!(ended.out.contains(&format!("`{command}`")), "{ended:?}");
+    cli.expect(0, &command.split(' ').skip(1).collect::<Vec<_>>()).await;
+    let report = imported(&app, &old.base, "key", &[]).await;
+    assert!(report.contains("Not taken over: v4\n"), "{report}");
 }

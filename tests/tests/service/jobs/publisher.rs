@@ -341,6 +341,27 @@ async fn a_higher_version_that_control_has_signed_is_raised_above_though_its_met
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn metadata_that_claims_a_higher_version_of_the_right_value_is_written_again() {
+    let all = Compared::spawn(2).await;
+    let key = key_of(&all.ada, "Staging").await;
+    let (before, genuine) = (all.kv.version(&key).unwrap(), all.kv.text(&key).unwrap());
+    let lie = |all: &Compared| all.kv.alter(&key, &genuine, json!({ "version": before + 5_000 }));
+    lie(&all);
+    let found = jobs::reconcile(&all.pusher).await.unwrap();
+    assert_eq!((found.ahead, found.distrusted), (0, 1), "the value says its true version");
+    eventually("the metadata is true again", async || {
+        all.advance(1_000);
+        if all.kv.version(&key) == Some(before) { Ok(()) } else { Err(format!("{:?}", all.kv.version(&key))) }
+    })
+    .await;
+    // Written just now: whoever reads it may still see what was there before, so it is left to the next comparison.
+    lie(&all);
+    assert_eq!(jobs::reconcile(&all.pusher).await.unwrap(), jobs::Repairs::default());
+    all.advance(2 * 60_000);
+    assert_eq!(jobs::reconcile(&all.pusher).await.unwrap().distrusted, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn all_values_are_verified_in_turn() {
     let all = Compared::spawn(150).await;
     let names = all.app.texts("SELECT deployment_key FROM deployment_keys ORDER BY deployment_key", &[]).await;

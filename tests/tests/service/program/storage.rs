@@ -37,7 +37,12 @@ async fn bundles_are_moved_to_a_bucket_while_the_service_runs_and_repaired_from_
     let (code, _, told) = command(&app, &bucket, &migrate).await;
     assert_eq!(code, Some(0), "{told}");
     assert!(told.contains("Copied to the bucket bundles") && told.contains(": 4 objects,") && told.contains("Already there: 0."), "{told}");
-    assert!(told.contains("Next: stop the server"), "{told}");
+    assert!(
+        told.contains(&format!(
+            "Next: stop the server, run this command once more, and start the server with UPDRAFT_STORAGE='{storage}'."
+        )),
+        "{told}"
+    );
     assert_eq!(objects(&bucket).len(), 4);
 
     // Meanwhile there is a new one, and one is gone for good.

@@ -1,5 +1,6 @@
 //! Bundles that no release needs any more are deleted, two days after their last use.
 
+use control::testing::releases::Sweep;
 use serde_json::{Value, json};
 use tests::wait::until;
 use tests::{Bundle, Client, TestApp};
@@ -90,4 +91,23 @@ async fn the_same_bytes_are_stored_again_after_their_deletion_and_not_during_it(
     upload(&ada, "Staging", &bundle).await;
     assert_eq!(download(&app, &ada, "Staging").await, bundle.0);
     assert_eq!(stored(&app).await, (2, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_processes_delete_each_bundle_once() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    for number in 0..20 {
+        upload(&ada, "Staging", &Bundle::script(&number.to_string())).await;
+    }
+    ada.delete("/v1/apps/demo/deployments/Staging/history").await.assert(204);
+    app.clock.advance(49 * HOUR);
+    let (state, mut first, mut second) = (app.state(), Sweep::default(), Sweep::default());
+    let (one, two) = tokio::join!(first.step(&state), second.step(&state));
+    assert_eq!((one.unwrap(), two.unwrap()), (false, false));
+    // The service's own job may have taken some.
+    let by_these = first.deleted + second.deleted;
+    assert!((1..=40).contains(&by_these), "{by_these} of 40");
+    until("nothing is left", async || (stored(&app).await == (0, 0)).then_some(())).await;
 }

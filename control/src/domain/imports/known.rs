@@ -1,0 +1,126 @@
+//! Finds the apps and deployments of a plan that an earlier import has written.
+//!
+//! By their deployment keys: those are what devices have, and no rename changes them. By their names there only if no key tells, for an app without
+//! deployments and for a deployment whose key was changed.
+
+use std::collections::BTreeSet;
+
+use import::plan::{self, Place, Plan};
+use import::run::{self, Room};
+use shared::ids::{AppId, DeploymentId};
+use shared::keys::Label;
+
+use super::repo::{self, ImportedAppRow, ImportedDeploymentRow};
+use super::{Import, history};
+use crate::domain::deployments::repo as deployments;
+use crate::domain::error::Result;
+use crate::domain::releases::repo as releases;
+use crate::infra::db::ReadTx;
+
+/// An app of a plan that is here already.
+#[derive(Clone, Debug)]
+pub struct KnownApp {
+    /// Its name at the source.
+    pub source_name: String,
+    /// Its name now.
+    pub name: String,
+    /// Those of the plan's deployments that are here.
+    pub deployments: Vec<KnownDeployment>,
+}
+
+/// A deployment of a plan that is here already.
+#[derive(Clone, Debug)]
+pub struct KnownDeployment {
+    /// Its name at the source.
+    pub source_name: String,
+    /// Where it came from.
+    pub row: ImportedDeploymentRow,
+    /// Whether imports leave it alone, because somebody has released here or cleared its history.
+    pub has_own: bool,
+}
+
+impl Import<'_> {
+    /// The apps of a plan that are here already.
+    pub async fn known(&self, plan: &Plan) -> Result<Vec<KnownApp>> {
+        let mut tx = self.app.db.read().await?;
+        let mut known = Vec::new();
+        for (app, row) in plan.apps.iter().zip(self.find_apps(&mut tx, plan).await?) {
+            let Some(row) = row else { continue };
+            let mut of_app = Vec::new();
+            for (deployment, row) in app.deployments.iter().zip(find_deployments(&mut tx, &row.id, app).await?) {
+                let Some(row) = row else { continue };
+                of_app.push(KnownDeployment { source_name: deployment.source_name.clone(), has_own: has_own(&mut tx, &row).await?, row });
+            }
+            known.push(KnownApp { source_name: app.source_name.clone(), name: row.name, deployments: of_app });
+        }
+        Ok(known)
+    }
+
+    /// What of a plan is here already, and how many bytes of packages fit.
+    pub async fn room(&self, plan: &Plan) -> Result<Room> {
+        let mut room = Room::of(self.bytes_left().await?);
+        for app in self.known(plan).await? {
+            room.know(&app.source_name);
+            for KnownDeployment { source_name, row, has_own } in &app.deployments {
+                let place = |label| Place { app: app.source_name.clone(), deployment: Some(source_name.clone()), label };
+                let label = |label: i64| u32::try_from(label).ok().and_then(Label::new);
+                room.settle(place(None), label(row.last_label), *has_own);
+                for row in repo::labels(&mut self.app.db.read().await?, &row.deployment_id).await? {
+                    let release = run::Here { package_hash: row.package_hash, is_disabled: row.is_disabled };
+                    room.here.insert(place(label(row.label)), release);
+                }
+            }
+        }
+        Ok(room)
+    }
+
+    /// The apps of a plan that are here already, in its order.
+    pub(super) async fn find_apps(&self, tx: &mut ReadTx, plan: &Plan) -> Result<Vec<Option<ImportedAppRow>>> {
+        let mut found = Vec::with_capacity(plan.apps.len());
+        for app in &plan.apps {
+            found.push(self.find_by_key(tx, app).await?);
+        }
+        // An app that was renamed there, and another one that has got its name since.
+        let mut taken: BTreeSet<AppId> = found.iter().flatten().map(|row| row.id.clone()).collect();
+        for (app, row) in plan.apps.iter().zip(&mut found).filter(|(_, row)| row.is_none()) {
+            *row = repo::app(tx, &self.owner, &self.source, &app.source_name).await?.filter(|row| taken.insert(row.id.clone()));
+        }
+        Ok(found)
+    }
+
+    /// The app that is here already.
+    pub(super) async fn find_app(&self, tx: &mut ReadTx, app: &plan::App) -> Result<Option<ImportedAppRow>> {
+        match self.find_by_key(tx, app).await? {
+            Some(row) => Ok(Some(row)),
+            None => Ok(repo::app(tx, &self.owner, &self.source, &app.source_name).await?),
+        }
+    }
+
+    async fn find_by_key(&self, tx: &mut ReadTx, app: &plan::App) -> Result<Option<ImportedAppRow>> {
+        for deployment in &app.deployments {
+            if let Some(row) = repo::app_of_key(tx, &self.owner, &self.source, &deployment.key).await? {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The planned deployments of an app that are here already, in the plan's order.
+pub(super) async fn find_deployments(tx: &mut ReadTx, app: &AppId, planned: &plan::App) -> Result<Vec<Option<ImportedDeploymentRow>>> {
+    let rows = repo::deployments(tx, app).await?;
+    let by = |is_it: &dyn Fn(&ImportedDeploymentRow) -> bool| rows.iter().find(|row| is_it(row)).cloned();
+    let mut found: Vec<_> = planned.deployments.iter().map(|deployment| by(&|row| row.deployment_key == deployment.key)).collect();
+    let mut taken: BTreeSet<DeploymentId> = found.iter().flatten().map(|row| row.deployment_id.clone()).collect();
+    for (deployment, row) in planned.deployments.iter().zip(&mut found).filter(|(_, row)| row.is_none()) {
+        *row = by(&|row| row.source_name == deployment.source_name).filter(|row| taken.insert(row.deployment_id.clone()));
+    }
+    Ok(found)
+}
+
+/// Whether imports leave a deployment alone.
+pub(super) async fn has_own(tx: &mut ReadTx, row: &ImportedDeploymentRow) -> Result<bool> {
+    let last_label = deployments::last_label(tx, &row.deployment_id).await?.unwrap_or_default();
+    let is_empty = releases::newest(tx, &row.deployment_id).await?.is_none();
+    Ok(history::has_own(row, last_label, is_empty))
+}
