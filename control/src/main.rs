@@ -596,7 +596,8 @@ async fn import_codepush(given: &RawSettings, arguments: &ImportArguments) -> Re
     let wanted = import::Wanted {
         from: arguments.from.clone(),
         key,
-        owner: operator::email(&arguments.owner)?,
+        owner: operator::email(&arguments.owner)
+            .map_err(|error| advised(&error, Some("Give --owner the email address of an account here.")))?,
         apps: arguments.apps.clone(),
         is_dry_run: arguments.dry_run,
         ignores_quotas: arguments.ignore_quotas,
@@ -608,7 +609,7 @@ async fn import_codepush(given: &RawSettings, arguments: &ImportArguments) -> Re
     // Names of the other server may have control characters.
     let report = import::codepush(&context, folder, wanted, &mut |text| eprintln!("{}", text.escape_debug())).await;
     context.db.close().await;
-    let report = report?;
+    let report = report.map_err(|error| advised(&error, import::of_import(&error)))?;
     write!(std::io::stdout(), "{report}")?;
     if !report.is_possible() {
         return Err("nothing was imported; what stands against it is listed above".into());
@@ -637,7 +638,7 @@ async fn import_compare(given: &RawSettings, arguments: &CompareArguments) -> Re
     serve::install_crypto();
     let report = compare::run(&db, &deployments, wanted, &mut |text| eprintln!("{}", text.escape_debug())).await;
     db.close().await;
-    let report = report?;
+    let report = report.map_err(|error| advised(&error, import::of_comparison(&error)))?;
     write!(std::io::stdout(), "{report}")?;
     match report.objection() {
         Some(text) => Err(text.into()),
@@ -647,7 +648,16 @@ async fn import_compare(given: &RawSettings, arguments: &CompareArguments) -> Re
 
 /// Reads an access key of another server.
 fn read_key(path: &std::path::Path) -> Result<String, Failure> {
-    Ok(std::fs::read_to_string(path).map_err(|error| format!("--key-file: {} cannot be read: {error}", path.display()))?)
+    let text = std::fs::read_to_string(path);
+    Ok(text.map_err(|error| {
+        format!("--key-file: {} cannot be read: {error}\nGive a file with an access key of the other server.", path.display())
+    })?)
+}
+
+/// An error with a second line: what to do about it.
+fn advised(error: &(dyn std::error::Error + 'static), next: Option<&str>) -> Failure {
+    let what = chain(error);
+    next.map_or_else(|| what.clone(), |next| format!("{what}\n{next}")).into()
 }
 
 /// Reads the first line of standard input, without the line ending.

@@ -45,8 +45,10 @@ pub struct Packages {
     /// The different packages of each app, as storage keeps them.
     distinct: HashSet<(String, String)>,
     bytes: u64,
-    /// Whether some were not fetched, because the target has no room for all of them.
+    /// Whether some were not fetched, because the target has no room for all of them, or takes the import in no case.
     is_cut: bool,
+    /// Whether one has more bytes than the account may upload.
+    has_too_large: bool,
 }
 
 impl Packages {
@@ -60,9 +62,20 @@ impl Packages {
         self.distinct.len()
     }
 
-    /// Whether some were not fetched, because the target has no room for all of them.
+    /// Whether some were not fetched, because the target has no room for all of them, or takes the import in no case.
     pub fn is_cut(&self) -> bool {
         self.is_cut
+    }
+
+    /// Whether one has more bytes than the account may upload.
+    pub fn has_too_large(&self) -> bool {
+        self.has_too_large
+    }
+
+    /// None of the packages that a plan needs, for a target that takes the import in no case.
+    pub fn not_fetched(plan: &Plan, room: &Room) -> Self {
+        let (by_package, here) = needed(plan, room);
+        Self { here, bytes: told_bytes(&by_package), is_cut: !by_package.is_empty(), ..Self::default() }
     }
 
     /// The releases of a deployment with their packages. A release that is at the target already has none.
@@ -200,9 +213,10 @@ pub async fn fetch(
                 problem = |place, text| Problem::new(place, text);
                 format!("its package cannot be downloaded now: {fault}. Start the import again later")
             }
-            Err(StagingFault::Refused(text)) => {
+            Err(refusal @ (StagingFault::Refused(_) | StagingFault::TooLarge(_))) => {
+                packages.has_too_large |= matches!(refusal, StagingFault::TooLarge(_));
                 problem = |place, text| Problem::of_release(place, text);
-                text
+                refusal.to_string()
             }
         };
         plan.problems.extend(releases.iter().map(|(place, _)| problem(place.clone(), text.clone())));

@@ -64,6 +64,12 @@ pub struct Report {
     /// Where downloaded packages are kept until they are imported.
     #[serde(skip)]
     pub(crate) folder: Option<String>,
+    /// Whether none was, because the target refuses the import anyway.
+    #[serde(skip)]
+    pub(crate) are_packages_unchecked: bool,
+    /// What raises the limit of a package's size, if one is larger.
+    #[serde(skip)]
+    pub(crate) larger_packages: Option<String>,
     /// What breaks a rule here: nothing was written if there is any.
     pub problems: Vec<Remark>,
     /// Whether the import is possible without some of the releases.
@@ -134,6 +140,8 @@ impl Report {
             bytes: packages.bytes(),
             has_all_packages: !packages.is_cut(),
             folder: None,
+            are_packages_unchecked: false,
+            larger_packages: None,
             problems: Vec::new(),
             can_leave_out: false,
             left_out: Vec::new(),
@@ -148,12 +156,18 @@ impl Report {
         self.planned = plan.apps.iter().flat_map(|app| planned(app, room)).collect();
     }
 
-    /// What was found, and what is carried over in another form. For the question before an import.
-    pub fn found(&self) -> String {
+    /// What was found and would be imported, with a line for each deployment. For the question before an import.
+    pub fn offer(&self) -> String {
         let mut text = String::new();
         // Writing to a text cannot fail.
         let _ = self.write_found(&mut text);
+        let _ = self.write_planned(&mut text);
         text
+    }
+
+    fn write_planned(&self, formatter: &mut impl fmt::Write) -> fmt::Result {
+        writeln!(formatter, "\nWould be imported into the account {}:", printable(&self.account))?;
+        self.planned.iter().try_for_each(|line| writeln!(formatter, "  {line}"))
     }
 
     fn write_found(&self, formatter: &mut impl fmt::Write) -> fmt::Result {
@@ -166,7 +180,13 @@ impl Report {
             writeln!(formatter, "The key sees no apps. Does it belong to the account that has them?")?;
         }
         list(formatter, "Carried over in another form:", &self.notes)?;
-        list(formatter, "Left out, because an upload here would be refused:", &self.left_out)
+        list(formatter, "Left out, because an upload here would be refused:", &self.left_out)?;
+        self.write_larger_packages(formatter, !self.left_out.is_empty())
+    }
+
+    fn write_larger_packages(&self, formatter: &mut impl fmt::Write, is_here: bool) -> fmt::Result {
+        let text = self.larger_packages.as_ref().filter(|_| is_here);
+        text.map_or(Ok(()), |text| writeln!(formatter, "  {text}"))
     }
 
     /// The address of the other server.
@@ -196,8 +216,12 @@ impl Display for Report {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         self.write_found(formatter)?;
         list(formatter, "What stands against the import:", &self.problems)?;
+        self.write_larger_packages(formatter, self.left_out.is_empty())?;
         if !self.is_possible() {
             writeln!(formatter, "\nNothing was imported.")?;
+            if self.are_packages_unchecked {
+                writeln!(formatter, "The packages were not downloaded. --dry-run downloads and checks them, too.")?;
+            }
             if let Some(folder) = &self.folder {
                 writeln!(formatter, "Downloaded packages are kept for the next run in {folder}")?;
             }
@@ -207,8 +231,7 @@ impl Display for Report {
             return Ok(());
         }
         let Some(imported) = &self.imported else {
-            writeln!(formatter, "\nWould be imported into the account {}:", printable(&self.account))?;
-            self.planned.iter().try_for_each(|line| writeln!(formatter, "  {line}"))?;
+            self.write_planned(formatter)?;
             writeln!(formatter, "\nThe import is possible. Nothing was imported: this was a dry run.")?;
             if let Some(folder) = &self.folder {
                 writeln!(formatter, "The packages are kept for the import in {folder}")?;

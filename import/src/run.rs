@@ -1,7 +1,7 @@
 //! An import from beginning to end, for an operator, who writes to the database, or for an account, which calls the API.
 //!
 //! In this order, so that nothing is written before everything is known: [`Run::prepare`] reads the other server, asks what the target has already,
-//! downloads and checks the other packages into a folder, and compares the plan with the rules. [`Ready::write`] then writes, app by app. Killed at any
+//! downloads and checks the other packages into a folder, unless the target refuses the import anyway, and compares the plan with the rules. [`Ready::write`] then writes, app by app. Killed at any
 //! point and started again, it continues: the folder has the packages, and the target finds what an earlier run has written.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -13,7 +13,7 @@ use shared::hash::PackageHash;
 use shared::keys::Label;
 
 use crate::packages::{self, Packages, PackagesFault};
-use crate::plan::{self, Limits, Place, Plan, Problem};
+use crate::plan::{self, Limits, Place, Plan, Problem, THE_ACCOUNT};
 use crate::report::{Imported, ImportedDeployment, Joined, Outcome, Report};
 use crate::source::{Fault, Source};
 use crate::staging::{Staged, Staging};
@@ -171,8 +171,12 @@ pub struct Run<'r> {
     pub largest_package: u64,
     /// Whether to import the rest of a history if some of its releases are refused.
     pub leaves_out_refused: bool,
+    /// Whether it only checks: then it downloads all packages even if something stands against the import already.
+    pub is_dry_run: bool,
     /// The account there that the apps will belong to, for the report.
     pub account: &'r str,
+    /// What raises the limit of a package's size, for the report.
+    pub larger_packages: &'r str,
 }
 
 /// Why an import was aborted. It can be started again, and continues.
@@ -199,6 +203,8 @@ pub struct Ready {
     room: Room,
     packages: Packages,
     staging: Staging,
+    /// Whether the import is of some apps only.
+    is_partial: bool,
 }
 
 impl Run<'_> {
@@ -212,25 +218,38 @@ impl Run<'_> {
         let room = target.room(source.address(), &plan).await.map_err(RunError::Target)?;
         // What would be left out anyway stands against nothing.
         plan.problems.retain(|problem| !(problem.can_be_left_out && room.is_settled(&problem.remark.place)));
-        let packages = packages::fetch(&source, &staging, &mut plan, &room, told).await?;
+        // What the target refuses in any case is not worth gigabytes of packages.
+        let is_refused = !self.is_dry_run && !target.problems(source.address(), &plan, 0).await.map_err(RunError::Target)?.is_empty();
+        let packages = if is_refused {
+            Packages::not_fetched(&plan, &room)
+        } else {
+            packages::fetch(&source, &staging, &mut plan, &room, told).await?
+        };
         let mut report = Report::new(source.address(), self.account, &plan, &packages);
+        report.are_packages_unchecked = is_refused && packages.is_cut();
+        report.larger_packages = packages.has_too_large().then(|| self.larger_packages.to_owned());
         plan.problems.extend(target.problems(source.address(), &plan, packages.bytes()).await.map_err(RunError::Target)?);
         plan.problems.sort_by(|one, other| one.remark.place.cmp(&other.remark.place));
         if self.leaves_out_refused {
             report.left_out = plan.leave_out_refused();
+            let is_empty = plan.apps.iter().flat_map(|app| &app.deployments).all(|deployment| deployment.releases.is_empty());
+            if is_empty && !report.left_out.is_empty() {
+                let place = Place { app: THE_ACCOUNT.to_owned(), deployment: None, label: None };
+                plan.problems.push(Problem::new(place, "nothing is left to import: all releases were left out"));
+            }
         }
         report.plan(&plan, &room);
         report.problems = plan.problems.iter().map(|problem| problem.remark.clone()).collect();
         report.folder = (packages.count() > 0).then(|| staging.folder().display().to_string());
         report.can_leave_out = plan.problems.iter().any(|problem| problem.can_be_left_out);
-        Ok(Ready { report, source, plan, room, packages, staging })
+        Ok(Ready { report, source, plan, room, packages, staging, is_partial: !self.apps.is_empty() })
     }
 }
 
 impl Ready {
-    /// Writes everything, app by app, and deletes the packages from the folder. Does nothing if something stands against the import.
+    /// Writes everything, app by app, and deletes its packages from the folder. Does nothing if something stands against the import.
     pub async fn write<T: Target>(self, target: &mut T, told: &mut dyn FnMut(&str)) -> Result<Report, RunError<T::Error>> {
-        let Self { mut report, source, plan, room, packages, staging } = self;
+        let Self { mut report, source, plan, room, packages, staging, is_partial } = self;
         if !report.is_possible() {
             return Ok(report);
         }
@@ -272,7 +291,12 @@ impl Ready {
         }
         imported.sort_by_key(|(index, _)| *index);
         report.imported = Some(imported.into_iter().map(|(_, imported)| imported).collect());
-        staging.clear().await?;
+        if is_partial {
+            let deployments = plan.apps.iter().flat_map(|app| &app.deployments);
+            staging.forget(deployments.flat_map(|deployment| &deployment.releases)).await?;
+        } else {
+            staging.clear().await?;
+        }
         Ok(report)
     }
 }

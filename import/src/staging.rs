@@ -46,6 +46,9 @@ pub enum StagingFault {
     /// It cannot be imported: the text says why.
     #[error("{0}")]
     Refused(String),
+    /// It has more bytes than the account may upload.
+    #[error("the package is larger than {0} bytes, the limit of the account")]
+    TooLarge(u64),
     /// It could not be fetched, or not be kept.
     #[error(transparent)]
     Source(#[from] Fault),
@@ -121,7 +124,8 @@ impl Staging {
                     }
                     continue;
                 }
-                Err(fault @ (Fault::Package(_) | Fault::TooLarge(_))) => return Err(StagingFault::Refused(fault.to_string())),
+                Err(Fault::TooLarge(most)) => return Err(StagingFault::TooLarge(most)),
+                Err(fault @ Fault::Package(_)) => return Err(StagingFault::Refused(fault.to_string())),
                 Err(fault) => return Err(fault.into()),
             }
             match self.inspect(&path, release).await {
@@ -146,6 +150,18 @@ impl Staging {
     /// Deletes the packages, when everything is imported.
     pub async fn clear(self) -> Result<(), Fault> {
         fs::remove_dir_all(&self.folder).await.map_err(Fault::Disk)
+    }
+
+    /// Deletes the packages of these releases, when they are imported. Those of other apps wait for their own import.
+    pub async fn forget(self, releases: impl Iterator<Item = &Release>) -> Result<(), Fault> {
+        for release in releases {
+            match fs::remove_file(self.folder.join(Self::name(release))).await {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Fault::Disk(error)),
+                _ => {}
+            }
+        }
+        let is_empty = fs::read_dir(&self.folder).await.map_err(Fault::Disk)?.next_entry().await.map_err(Fault::Disk)?.is_none();
+        if is_empty { self.clear().await } else { Ok(()) }
     }
 
     /// The package, if an earlier run has downloaded it.

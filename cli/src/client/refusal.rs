@@ -3,6 +3,7 @@
 use reqwest::StatusCode;
 use serde::Deserialize;
 
+use super::retry::wait_asked;
 use super::{Client, RawAnswer};
 use crate::error::{Error, Kind, Refusal};
 
@@ -32,7 +33,7 @@ pub(super) fn error(client: &Client, path: &str, answer: &RawAnswer) -> Error {
             (Kind::Conflict, "Look at what the server has, then change the command. --help shows what it accepts.".to_owned())
         }
         StatusCode::PAYLOAD_TOO_LARGE => (Kind::Failed, "Make it smaller, or ask your administrator for a higher limit.".to_owned()),
-        StatusCode::TOO_MANY_REQUESTS => (Kind::Failed, "Wait a while, then try again.".to_owned()),
+        StatusCode::TOO_MANY_REQUESTS => (Kind::Failed, wait(answer)),
         status if status.is_server_error() => {
             (Kind::Unreachable, "Try again later. If it persists, give your administrator the request ID.".to_owned())
         }
@@ -43,6 +44,20 @@ pub(super) fn error(client: &Client, path: &str, answer: &RawAnswer) -> Error {
         _ => envelope.error,
     };
     Error { kind, what, next, answer: Some(refusal) }
+}
+
+/// When to try again, as the server says in `Retry-After`. A quota has none, because waiting does not help.
+fn wait(answer: &RawAnswer) -> String {
+    let Some(wait) = wait_asked(answer, true) else {
+        return "Delete what you no longer need, or ask your administrator for a higher limit.".to_owned();
+    };
+    let (count, unit) = match wait.as_secs() {
+        seconds @ 0..60 => (seconds.max(1), "second"),
+        seconds @ 60..7_200 => (seconds.div_ceil(60), "minute"),
+        seconds => (seconds.div_ceil(3_600), "hour"),
+    };
+    let plural = if count == 1 { "" } else { "s" };
+    format!("Try again in {count} {unit}{plural}.")
 }
 
 fn sign_in_again(client: &Client) -> String {

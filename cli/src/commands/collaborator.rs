@@ -4,7 +4,9 @@ use clap::{Subcommand, ValueEnum};
 use serde_json::Value;
 use shared::api::Field;
 use shared::api::apps::{AppAnswer, Role};
-use shared::api::collaborators::{Acceptance, AssignableRole, CollaboratorAnswer, CollaboratorPatch, CollaboratorsAnswer, NewCollaborator};
+use shared::api::collaborators::{
+    Acceptance, AssignableRole, AwaitedCollaborator, CollaboratorAnswer, CollaboratorPatch, CollaboratorsAnswer, NewCollaborator,
+};
 use shared::text::shell;
 
 use super::{advice, nearest};
@@ -51,7 +53,7 @@ pub(crate) enum CollaboratorCommand {
         #[arg(long, value_enum, ignore_case = true)]
         role: RoleOption,
     },
-    /// Remove somebody's access to an app.
+    /// Remove somebody's access to an app, also that of somebody without an account, whom an import awaits.
     #[command(visible_alias = "rm", after_help = "Example:\n  updraft collaborator remove grace@example.com -a my-app")]
     Remove {
         /// The app.
@@ -125,6 +127,9 @@ async fn list(context: &Context, app: Option<&str>) -> Result<()> {
         let mut table = Table::new(["email", "role", ""]);
         for (email, collaborator) in people {
             table.row([email.as_str(), name(collaborator.permission), if collaborator.is_current_account { "you" } else { "" }]);
+        }
+        for AwaitedCollaborator { email, permission, expires } in &answer.value.awaited {
+            table.row([email.as_str(), name(*permission), &format!("awaited until {}", expires.utc_date())]);
         }
         table.print();
     });

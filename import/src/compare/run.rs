@@ -50,7 +50,7 @@ pub enum CompareError<E> {
     Here(E),
     /// The log cannot be read.
     #[error("--log: {0} cannot be read: {1}")]
-    Log(String, #[source] io::Error),
+    Log(String, io::Error),
 }
 
 impl Run {

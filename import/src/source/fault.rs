@@ -70,10 +70,25 @@ pub enum Fault {
     },
     /// The work folder cannot be used.
     #[error("the work folder cannot be used: {0}")]
-    Disk(#[source] std::io::Error),
+    Disk(std::io::Error),
 }
 
 impl Fault {
+    /// What to do about it; `None` if the text says it.
+    pub fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::Address(_) => Some("Give the address as the other server's own CLI uses it."),
+            Self::KeyShape | Self::Key => Some("Create an access key on the other server, and give that."),
+            Self::Refused { status: 404, .. } | Self::Shape { .. } => {
+                Some("Give the address as the other server's own CLI uses it, without the path of a page.")
+            }
+            Self::NoApp(..) => Some("Give --app a name from that list."),
+            Self::TooMany { .. } | Self::TooMuch(_) | Self::NoSpace { .. } => None,
+            Self::Disk(_) => Some("Check that the folder can be written, and that its disk has space."),
+            _ => Some("Check the address, then run the command again: it continues."),
+        }
+    }
+
     /// Whether the same request can succeed later.
     pub fn is_passing(&self) -> bool {
         match self {

@@ -10,6 +10,7 @@ use super::body::body;
 use super::field::FromJson;
 use super::second_factors::StepUpProof;
 use crate::Invalid;
+use crate::time::UnixMillis;
 
 /// A role that can be assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -81,10 +82,28 @@ pub struct CollaboratorAnswer {
     pub collaborator: Collaborator,
 }
 
+/// Somebody who has no account yet, and gets access once they confirm their address.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AwaitedCollaborator {
+    /// The email address.
+    pub email: String,
+    /// The role they get.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub permission: Role,
+    /// Until when they can, as Unix time in milliseconds.
+    pub expires: UnixMillis,
+}
+
 /// The collaborators of an app.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CollaboratorsAnswer {
     /// The collaborators by email address.
     pub collaborators: BTreeMap<String, AppCollaborator>,
+    /// Those who have no account yet, by email address. An import has read their addresses. Only for callers with `collaborators.manage`; absent
+    /// if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub awaited: Vec<AwaitedCollaborator>,
 }

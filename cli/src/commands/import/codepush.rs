@@ -81,7 +81,12 @@ impl CodepushCommand {
             },
             largest_package: largest,
             leaves_out_refused: self.leave_out_refused,
+            is_dry_run: self.dry_run,
             account: &account.email,
+            larger_packages: &format!(
+                "Your administrator can raise the account's limit: `updraft-control account set-limits {} --max-upload-bytes SIZE`.",
+                shell::option("--email", &account.email)
+            ),
         };
         let report = self.import(context, run, &mut target).await?;
         finish(context, &report, self.dry_run)
@@ -97,7 +102,7 @@ impl CodepushCommand {
             return Ok(ready.report);
         }
         if terminal::is_interactive() && !context.global.yes {
-            terminal::line(&ready.report.found());
+            terminal::line(&ready.report.offer());
             if !prompt::confirm(context, &format!("Import this into the account {account}?"))? {
                 return Err(Error::failed("not confirmed: nothing was imported", "Run the command again, or add --yes."));
             }
@@ -163,18 +168,15 @@ fn failed(error: RunError<Error>) -> Error {
 
 /// A failure of the other server, with what to do.
 pub(super) fn of_source(fault: &Fault) -> Error {
-    let (kind, next) = match fault {
-        Fault::Address(_) => (Kind::Usage, "Give the address as the other server's own CLI uses it."),
-        Fault::KeyShape | Fault::Key => (Kind::Usage, "Create an access key on the other server, and give that."),
-        Fault::Refused { status: 404, .. } | Fault::Shape { .. } => {
-            (Kind::Usage, "Give the address as the other server's own CLI uses it, without the path of a page.")
-        }
-        Fault::NoApp(..) => (Kind::NotFound, "Give --app a name from that list."),
-        Fault::TooMany { .. } | Fault::TooMuch(_) => (Kind::Failed, "Import some of the apps at a time, with --app."),
-        Fault::NoSpace { .. } | Fault::Disk(_) => {
-            (Kind::Failed, "Free space, or set XDG_CACHE_HOME to another folder, then run the command again.")
-        }
-        _ => (Kind::Unreachable, "Check the address, then run the command again: it continues."),
+    let kind = match fault {
+        Fault::Address(_) | Fault::KeyShape | Fault::Key | Fault::Refused { status: 404, .. } | Fault::Shape { .. } => Kind::Usage,
+        Fault::NoApp(..) => Kind::NotFound,
+        Fault::TooMany { .. } | Fault::TooMuch(_) | Fault::NoSpace { .. } | Fault::Disk(_) => Kind::Failed,
+        _ => Kind::Unreachable,
+    };
+    let next = match fault {
+        Fault::NoSpace { .. } | Fault::Disk(_) => "Free space, or set XDG_CACHE_HOME to another folder, then run the command again.",
+        fault => fault.advice().unwrap_or("Import some of the apps at a time, with --app."),
     };
     Error::new(kind, fault.to_string(), next)
 }

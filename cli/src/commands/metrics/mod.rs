@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use shared::api::history::MetricsHistoryAnswer;
+use shared::api::imported::ImportedMetricsAnswer;
 use shared::api::metrics::{Counts, MetricsAnswer};
 use shared::api::recent::RecentMetricsAnswer;
+use shared::text::shell;
 
 use self::counts::Trend;
 use super::nearest;
@@ -19,6 +21,7 @@ use crate::client::{Answer, Client, path};
 use crate::clock;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::output::table::plain;
 use crate::output::terminal;
 
 /// Shows the counts of a deployment.
@@ -27,6 +30,7 @@ use crate::output::terminal;
   updraft metrics --deployment Production
   updraft metrics --watch
   updraft metrics --days 30 --csv > metrics.csv
+  updraft metrics --imported
 
 What is counted: active devices run the release now. Downloaded, installed and failed devices have done it once.")]
 pub(crate) struct MetricsCommand {
@@ -36,6 +40,9 @@ pub(crate) struct MetricsCommand {
     /// Show what each of the last N days added.
     #[arg(long, value_name = "N", value_parser = number::<1, 3_660>)]
     days: Option<u16>,
+    /// Show what the server that the deployment was imported from had counted. It is no part of the other counts.
+    #[arg(long, conflicts_with_all = ["days", "watch"])]
+    imported: bool,
     /// Print comma-separated values with a header.
     #[arg(long)]
     csv: bool,
@@ -71,6 +78,7 @@ impl MetricsCommand {
             client: if self.watch { context.client()?.without_messages() } else { context.client()? },
         };
         match self.days {
+            _ if self.imported => self.imported(context, &source).await,
             _ if self.watch => watch::run(&source, std::time::Duration::from_secs(self.interval.into())).await,
             Some(days) => self.history(context, &source, days).await,
             None => self.counts(context, &source).await,
@@ -90,6 +98,38 @@ impl MetricsCommand {
         if answer.value.metrics.is_empty() && !terminal::is_output() {
             context.note(NO_REPORTS);
         }
+        // The counts are worth showing without it.
+        if !context.is_quiet()
+            && let Ok(Some(from)) = source.imported().await.map(|imported| imported.value.imported_from)
+        {
+            let (app, deployment) = (shell::option("--app", source.app), shell::option("--deployment", source.deployment));
+            context.note(&format!(
+                "Imported from {}: `updraft metrics --imported {app} {deployment}` shows what that server had counted.",
+                plain(&from)
+            ));
+        }
+        Ok(())
+    }
+
+    /// The level at the import. Never in one table with what is counted here: the old server counts in another way.
+    async fn imported(&self, context: &Context, source: &Source<'_>) -> Result<()> {
+        let answer = source.imported().await?;
+        if self.csv {
+            terminal::print(&csv::counts(&answer.value.metrics));
+            return Ok(());
+        }
+        let counted = match (&answer.value.imported_from, answer.value.imported_time) {
+            (Some(from), Some(time)) => {
+                format!("Counted by {} when this deployment was imported on {}, not here.", plain(from), time.utc_date())
+            }
+            _ => format!("{} was not imported from another server.", source.deployment),
+        };
+        context.note(&counted);
+        context.show(&answer.json, || {
+            if !answer.value.metrics.is_empty() {
+                counts::table(&answer.value.metrics, None).print();
+            }
+        });
         Ok(())
     }
 
@@ -110,6 +150,11 @@ impl MetricsCommand {
 impl Source<'_> {
     async fn counts(&self) -> Result<Answer<MetricsAnswer>> {
         self.get(path(["v1", "apps", self.app, "deployments", self.deployment, "metrics"])).await
+    }
+
+    /// What the server that the deployment was imported from had counted.
+    async fn imported(&self) -> Result<Answer<ImportedMetricsAnswer>> {
+        self.get(path(["v1", "apps", self.app, "deployments", self.deployment, "metrics", "imported"])).await
     }
 
     /// The last days, today included.

@@ -18,14 +18,27 @@ const INSERT: &str = "INSERT INTO awaited_collaborators (app_id, email, permissi
     ON CONFLICT (app_id, email) DO UPDATE SET expires = excluded.expires";
 const TAKE: &str = "DELETE FROM awaited_collaborators WHERE email = $1 RETURNING app_id, permission, expires";
 const LIST: &str = "SELECT email FROM awaited_collaborators WHERE app_id = $1 AND expires > $2 ORDER BY email";
+const ROWS: &str = "SELECT email, permission, expires FROM awaited_collaborators WHERE app_id = $1 AND expires > $2 ORDER BY email";
+const REMOVE: &str = "DELETE FROM awaited_collaborators WHERE app_id = $1 AND email = $2 AND expires > $3 RETURNING permission";
 const DUE: &str = "SELECT app_id, email FROM awaited_collaborators WHERE expires <= $1 ORDER BY expires LIMIT $2";
 const EXPIRE: &str = "DELETE FROM awaited_collaborators WHERE app_id = $1 AND email = $2 AND expires <= $3";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[INSERT, TAKE, LIST, DUE, EXPIRE];
+pub const SQL: &[&str] = &[INSERT, TAKE, LIST, ROWS, REMOVE, DUE, EXPIRE];
 
 /// When addresses are no longer waited for.
 pub const EXPIRY: Expiry = Expiry { due: DUE, delete: EXPIRE, after: 0 };
+
+/// Somebody who has no account yet.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct AwaitedRow {
+    /// The email address.
+    pub email: String,
+    /// The role that an account with this address gets.
+    pub permission: Role,
+    /// Until when it is waited for.
+    pub expires: UnixMillis,
+}
 
 /// Waits for the owner of an address.
 pub async fn insert(tx: &mut WriteTx, app: &AppId, email: &Email, role: Role, now: UnixMillis) -> sqlx::Result<u64> {
@@ -36,6 +49,16 @@ pub async fn insert(tx: &mut WriteTx, app: &AppId, email: &Email, role: Role, no
 /// The addresses that an app waits for.
 pub async fn list(tx: &mut ReadTx, app: &AppId, now: UnixMillis) -> sqlx::Result<Vec<String>> {
     on!(tx, |conn| sqlx::query_scalar(LIST).bind(app).bind(now).fetch_all(conn).await)
+}
+
+/// Everyone that an app waits for, by address.
+pub async fn rows(tx: &mut ReadTx, app: &AppId, now: UnixMillis) -> sqlx::Result<Vec<AwaitedRow>> {
+    on!(tx, |conn| sqlx::query_as(ROWS).bind(app).bind(now).fetch_all(conn).await)
+}
+
+/// Waits for an address no longer. Returns the role that it would have got; `None` if it was not waited for.
+pub async fn remove(tx: &mut WriteTx, app: &AppId, email: &str, now: UnixMillis) -> sqlx::Result<Option<Role>> {
+    on!(tx, |conn| sqlx::query_scalar(REMOVE).bind(app).bind(email).bind(now).fetch_optional(conn).await)
 }
 
 /// Gives a new account the access that waited for its address, not yet accepted. An app whose quota has no room is left out.

@@ -133,6 +133,8 @@ actions! {
     AcceptApp = "collaborator.accept" of "account";
     /// An account's access to an app was removed, by a manager or by the account itself.
     RemoveCollaborator = "collaborator.remove" of "account";
+    /// An app no longer waits for the owner of an email address, who would have become a collaborator. Only the address's hash is stored.
+    ForgetCollaborator = "collaborator.forget" of "email";
     /// A deployment was created.
     CreateDeployment = "deployment.create" of "deployment";
     /// A deployment was renamed.

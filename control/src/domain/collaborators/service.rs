@@ -4,10 +4,12 @@ use std::collections::HashSet;
 
 use serde_json::json;
 use shared::ids::AccountId;
+use shared::time::UnixMillis;
 use shared::{FieldErrors, Invalid};
 
 use super::{acceptance, notice};
 use crate::domain::access::apps::LockedRow;
+use crate::domain::access::awaited::{self, AwaitedRow};
 use crate::domain::access::collaborators::{self as repo, CollaboratorRow};
 use crate::domain::access::grant::{LeaveApp, ManageCollaborators, ReadApp};
 use crate::domain::access::listing::Collaborator;
@@ -76,6 +78,15 @@ pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> Result<Vec<Coll
     Ok(repo::list(tx, grant.app()).await?.into_iter().map(|row| Collaborator::of(row, grant.account())).collect())
 }
 
+/// Those who have no account yet, and get access once they confirm their address. Nobody, if the caller may not manage collaborators.
+pub async fn awaited(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, now: UnixMillis) -> Result<Vec<AwaitedRow>> {
+    // Nobody else needs the addresses of people who are not here.
+    if !grant.also::<ManageCollaborators>() {
+        return Ok(Vec::new());
+    }
+    Ok(awaited::rows(tx, grant.app(), now).await?)
+}
+
 /// The emails of those who have not accepted the app. An owner has nothing to accept, except for a transfer.
 pub async fn waiting(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> Result<HashSet<String>> {
     let rows = repo::list(tx, grant.app()).await?;
@@ -127,7 +138,7 @@ pub async fn update(app: &Context, grant: &AppGrant<ManageCollaborators>, given:
     Ok((found.email, role))
 }
 
-/// Removes an account's access; every collaborator may remove their own. Until a transfer is accepted, its receiver may decline it and its sender may take it
+/// Removes an account's access, or that of an address which is waited for; every collaborator may remove their own. Until a transfer is accepted, its receiver may decline it and its sender may take it
 /// back, which makes the sender the owner again. Errors: 403, 404, 409 for the owner, and for the sender of a transfer that is not accepted yet.
 pub async fn remove(app: &Context, grant: &AppGrant<LeaveApp>, email: &str) -> Result<()> {
     let mut change = grant.begin(app).await?;
@@ -139,7 +150,17 @@ pub async fn remove(app: &Context, grant: &AppGrant<LeaveApp>, email: &str) -> R
     if !is_oneself && !is_sender {
         grant.require::<ManageCollaborators>(tx).await?;
     }
-    let found = repo::find(tx, &row.id, email).await?.ok_or(Error::NotFound(Thing::Collaborator))?;
+    let Some(found) = repo::find(tx, &row.id, email).await? else {
+        // The sender of a transfer may have got here without that right.
+        match grant.require::<ManageCollaborators>(tx).await {
+            Err(Error::Refused(_)) => return Err(Error::NotFound(Thing::Collaborator)),
+            required => required?,
+        }
+        let now = tx.now();
+        let role = awaited::remove(tx, &row.id, email, now).await?.ok_or(Error::NotFound(Thing::Collaborator))?;
+        let event = Event::about_email(Action::ForgetCollaborator, email).of_app(&row.id);
+        return change.commit(event.with(json!({ "permission": role.as_str() }))).await;
+    };
     let details = if let Some(sender) = check_removable(&row, &found, is_oneself || is_sender)? {
         accounts::service::lock(tx, &mut [&found.account_id, sender]).await?;
         let returned = repo::find_shared(tx, &found.account_id, &row.id).await?.ok_or(Error::NotFound(Thing::App))?;

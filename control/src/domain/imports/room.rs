@@ -3,6 +3,7 @@
 use import::plan::{Place, Plan, Problem, THE_ACCOUNT};
 use shared::ids::{AppId, DeploymentId};
 use shared::keys::DeploymentKey;
+use shared::text::shell;
 
 use super::{Import, Importer, known, repo};
 use crate::domain::access::apps;
@@ -48,7 +49,11 @@ impl Import<'_> {
                 } else if !self.ignores_quotas && count > limits.collaborators as usize {
                     problems.push(Problem::new(
                         place.clone(),
-                        format!("it would have {count} collaborators, the owner included; the quota is {}", limits.collaborators),
+                        format!(
+                            "it would have {count} collaborators, the owner included; the quota is {}{}",
+                            limits.collaborators,
+                            self.raised_by("UPDRAFT_LIMIT_COLLABORATORS_PER_APP")
+                        ),
                     ));
                 }
             }
@@ -58,12 +63,17 @@ impl Import<'_> {
             };
             let count = app.deployments.len();
             if !self.ignores_quotas && count > limits.deployments as usize {
-                problems.push(Problem::new(place.clone(), format!("it has {count} deployments; the quota is {}", limits.deployments)));
+                let raised_by = self.raised_by("UPDRAFT_LIMIT_DEPLOYMENTS");
+                problems.push(Problem::new(
+                    place.clone(),
+                    format!("it has {count} deployments; the quota is {}{raised_by}", limits.deployments),
+                ));
             }
             for (deployment, row) in app.deployments.iter().zip(&here) {
                 let place = Place { deployment: Some(deployment.source_name.clone()), ..place.clone() };
                 if let Some(row) = row {
-                    if let Some(text) = self.other_key(&mut tx, row, &deployment.key).await? {
+                    let name_here = known.as_ref().map_or(app.name.as_str(), |known| &known.name);
+                    if let Some(text) = self.other_key(&mut tx, (name_here, row), &deployment.key).await? {
                         problems.push(Problem::new(place, text));
                     }
                     continue;
@@ -103,6 +113,14 @@ impl Import<'_> {
         })
     }
 
+    /// How to go beyond a quota, said to who can: the operator.
+    fn raised_by(&self, setting: &str) -> String {
+        match self.by {
+            Importer::Operator(_) => format!(". {setting} raises it for all accounts, --ignore-quotas goes beyond it for this import"),
+            Importer::Owner(_) => String::new(),
+        }
+    }
+
     /// What to say of a key that another deployment has or had; `None` if it can be taken.
     async fn taken_key(&self, tx: &mut ReadTx, key: &KeyRow) -> Result<Option<String>> {
         let is_own = key.account_id == self.owner;
@@ -113,8 +131,8 @@ impl Import<'_> {
         Ok(Some(match (&key.deployment_id, &self.by) {
             (Some(deployment), _) if is_own => self.own_key(tx, deployment).await?,
             (_, Importer::Operator(_)) => {
-                "its key belongs to a deployment of another account here. If no device asks here with it, `updraft-control deployment-key release` \
-                 frees it"
+                "its key belongs to a deployment of another account here. If no device asks here with it, `updraft-control deployment-key release \
+                 --key KEY` frees it"
                     .to_owned()
             }
             (_, Importer::Owner(_)) => "its key belongs to a deployment of another account here. Ask your administrator".to_owned(),
@@ -139,14 +157,24 @@ impl Import<'_> {
     }
 
     /// What to say of a deployment that is here and has another key than at the source: devices ask with that one.
-    async fn other_key(&self, tx: &mut ReadTx, row: &repo::ImportedDeploymentRow, key: &DeploymentKey) -> Result<Option<String>> {
+    async fn other_key(
+        &self,
+        tx: &mut ReadTx,
+        (app, row): (&str, &repo::ImportedDeploymentRow),
+        key: &DeploymentKey,
+    ) -> Result<Option<String>> {
         // The import leaves a deployment with releases of its own alone.
         if row.deployment_key == *key || known::has_own(tx, row).await? {
             return Ok(None);
         }
         let next = match self.by {
-            Importer::Operator(_) => "`updraft-control deployment-key assign` gives it the key again",
-            Importer::Owner(_) => "Your administrator can give it the key again",
+            Importer::Operator(_) => format!(
+                "`updraft-control deployment-key assign {} {} {}` gives it the key again",
+                shell::option("--key", key.as_str()),
+                shell::option("--app", &format!("{}:{app}", self.owner_email)),
+                shell::option("--deployment", &row.name)
+            ),
+            Importer::Owner(_) => "Your administrator can give it the key again".to_owned(),
         };
         Ok(Some(format!(
             "the deployment here has another key than there, so devices that ask here with the old one get no updates. {next}"
@@ -172,18 +200,18 @@ impl Import<'_> {
         let usage = quotas::usage(tx, &self.owner, self.app.now()).await?;
         let stored = self.stored_bytes(tx).await?;
         let place = Place { app: THE_ACCOUNT.to_owned(), deployment: None, label: None };
-        let mut check = |what: &str, there: u64, more: u64, quota: u64| {
+        let mut check = |what: &str, there: u64, more: u64, quota: u64, setting: &str| {
             if more > 0 && there.saturating_add(more) > quota {
-                let text = format!("would have {} {what}; the quota is {quota}", there.saturating_add(more));
+                let text = format!("would have {} {what}; the quota is {quota}{}", there.saturating_add(more), self.raised_by(setting));
                 problems.push(Problem::new(place.clone(), text));
             }
         };
-        check("apps", usage.apps.unsigned_abs(), new_apps.into(), limits.apps.into());
+        check("apps", usage.apps.unsigned_abs(), new_apps.into(), limits.apps.into(), "UPDRAFT_LIMIT_APPS");
         if let Importer::Owner(_) = self.by {
             let (today, quota) = usage.deployments_today;
-            check("deployments created today", today.into(), new_deployments.into(), quota.into());
+            check("deployments created today", today.into(), new_deployments.into(), quota.into(), "");
         }
-        check("bytes of packages", stored, bytes, limits.stored_bytes);
+        check("bytes of packages", stored, bytes, limits.stored_bytes, "UPDRAFT_LIMIT_STORED_BYTES");
         Ok(())
     }
 

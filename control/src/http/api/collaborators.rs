@@ -6,7 +6,8 @@ use axum::response::IntoResponse;
 use shared::api::Field;
 use shared::api::apps::AppAnswer;
 use shared::api::collaborators::{
-    Acceptance, AssignableRole, Collaborator, CollaboratorAnswer, CollaboratorPatch, CollaboratorsAnswer, NewCollaborator,
+    Acceptance, AssignableRole, AwaitedCollaborator, Collaborator, CollaboratorAnswer, CollaboratorPatch, CollaboratorsAnswer,
+    NewCollaborator,
 };
 use shared::api::second_factors::StepUpProof;
 use shared::keys::Name;
@@ -15,6 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::apps::{present, present_collaborator, present_role};
+use crate::domain::access::awaited::AwaitedRow;
 use crate::domain::access::grant::{AcceptApp, LeaveApp, ManageCollaborators, ReadApp};
 use crate::domain::access::{AppGrant, Role};
 use crate::domain::collaborators::acceptance;
@@ -34,7 +36,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 /// List collaborators.
 ///
-/// Includes the app's owner.
+/// Includes the app's owner. To callers with `collaborators.manage`, `awaited` lists those of an import who have no account yet: anyone who confirms such
+/// an address before it expires gets access.
 #[utoipa::path(
     get,
     path = "/v1/apps/{app}/collaborators",
@@ -43,8 +46,14 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, body = CollaboratorsAnswer))
 )]
 pub async fn list_collaborators(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> Result<Json<CollaboratorsAnswer>> {
-    let collaborators = service::list(&mut app.db.read().await?, &grant).await?;
-    Ok(Json(CollaboratorsAnswer { collaborators: collaborators.into_iter().map(present_collaborator).collect() }))
+    let mut tx = app.db.read().await?;
+    let collaborators = service::list(&mut tx, &grant).await?;
+    let awaited = service::awaited(&mut tx, &grant, app.now()).await?;
+    let present = |AwaitedRow { email, permission, expires }| AwaitedCollaborator { email, permission: present_role(permission), expires };
+    Ok(Json(CollaboratorsAnswer {
+        collaborators: collaborators.into_iter().map(present_collaborator).collect(),
+        awaited: awaited.into_iter().map(present).collect(),
+    }))
 }
 
 fn given(role: Result<AssignableRole, Invalid>, step_up: Field<StepUpProof>) -> RoleInput {
@@ -117,6 +126,8 @@ pub async fn update_collaborator(
 ///
 /// Applies at once to all of the account's credentials. The owner cannot be removed. API keys cannot remove collaborators.
 ///
+/// An address of `awaited` is no longer waited for, and stays without access when somebody confirms it.
+///
 /// Removing others requires `collaborators.manage`. Every collaborator has `collaborators.leave` and can give up their own access. So can the receiver
 /// of a transfer before accepting the app: the sender then becomes the owner again.
 #[utoipa::path(
@@ -127,7 +138,7 @@ pub async fn update_collaborator(
     responses(
         (status = 204),
         (status = 403, description = "The address is not the caller's, and the caller does not have `collaborators.manage`; or the caller is an API key"),
-        (status = 404, description = "The app was not found, or the address is not a collaborator's"),
+        (status = 404, description = "The app was not found, or the address is neither a collaborator's nor awaited"),
         (status = 409, description = "The address is the owner's, or that of the sender of a transfer that is not accepted yet"),
     )
 )]

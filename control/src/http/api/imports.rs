@@ -135,7 +135,7 @@ pub async fn check_import(
 pub async fn import_app(
     State(app): State<AppState>,
     caller: NotApiKey,
-    allowance: UploadAllowance,
+    upload: UploadTurn,
     request: Request,
 ) -> Result<Json<ImportedAppAnswer>> {
     let body = body(&app, request).await?;
@@ -147,7 +147,7 @@ pub async fn import_app(
     let (Some(source), Some(planned)) = (source, planned) else { return Err(errors.into()) };
     let import = Import::by_owner(&app, &caller, source);
     let imported = import.app(&planned).await?;
-    drop((turn, allowance));
+    drop((turn, upload));
     let deployment = |(source_name, _, name)| ImportedDeployment { source_name, name };
     let collaborator = |(email, joined)| {
         let state = match joined {
@@ -170,7 +170,8 @@ pub async fn import_app(
 /// Import a package.
 ///
 /// Sends the bundle of releases to import: a ZIP archive, or any other single file, as the whole body. It is checked like an uploaded bundle, and kept for
-/// three days. Then it is deleted, unless a history that refers to it was imported. Only the owner of an imported app can send packages; API keys cannot.
+/// three days. Then it is deleted, unless a history that refers to it was imported. Each counts as an upload; the other requests of an import do not. Only the
+/// owner of an imported app can send packages; API keys cannot.
 #[utoipa::path(
     post,
     path = "/v1/apps/{app}/imports/packages",
@@ -223,7 +224,7 @@ pub async fn import_package(
 pub async fn import_history(
     State(app): State<AppState>,
     grant: AppGrant<OwnApp>,
-    allowance: UploadAllowance,
+    upload: UploadTurn,
     DeploymentPath(deployment): DeploymentPath,
     request: Request,
 ) -> Result<Json<ImportedHistoryAnswer>> {
@@ -238,7 +239,7 @@ pub async fn import_history(
     let context = Arc::clone(&app.context);
     let write = async move {
         let sent = sent::history(&context, &grant, &deployment, releases, counts.unwrap_or_default()).await;
-        drop((turn, allowance));
+        drop((turn, upload));
         sent
     };
     // All or nothing, even if the client disconnects now.

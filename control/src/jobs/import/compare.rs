@@ -14,6 +14,13 @@ use crate::infra::db::Db;
 #[error("{0}: {1}")]
 pub struct UnreadDeployment(String, #[source] Error);
 
+impl UnreadDeployment {
+    /// Whether there is no such account, app or deployment.
+    pub(super) fn is_missing(&self) -> bool {
+        matches!(self.1, Error::NotFound(_))
+    }
+}
+
 /// Compares these deployments. Calls `told` with a line of progress now and then.
 pub async fn run(
     db: &Db,

@@ -2,7 +2,10 @@
 //!
 //! [`import::run`] has the order of the steps; here is what they write. Start reading at [`codepush`].
 
+mod advice;
 pub mod compare;
+
+pub use advice::{of_comparison, of_import};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +15,9 @@ use import::report::{Outcome, Report};
 use import::run::{Created, Room, Run, RunError, Target};
 use import::source::Source;
 use import::staging::Staged;
+use shared::hash::Sha256Hex;
 use shared::ids::{AppId, DeploymentId};
+use shared::text::shell;
 
 use crate::domain::access::operator::Operator;
 use crate::domain::context::Context;
@@ -40,7 +45,7 @@ pub struct Wanted {
     pub leaves_out_refused: bool,
 }
 
-/// Imports, or only checks. `folder`, below the data folder, is for packages. Calls `told` with a line of progress now and then.
+/// Imports, or only checks. `folder`, below the data folder, is for packages of all imports. Calls `told` with a line of progress now and then.
 pub async fn codepush(
     context: &Context,
     folder: PathBuf,
@@ -55,16 +60,24 @@ pub async fn codepush(
     let operator = Operator::new(&context.db, context.entropy.clone(), context.clock.clone());
     let import = Import::by_operator(context, &operator, &wanted.owner, source.address().to_owned(), wanted.ignores_quotas);
     let mut here = Here { import: import.await.map_err(RunError::Target)? };
+    let ignore = if wanted.ignores_quotas { "" } else { ", --ignore-quotas goes beyond it for this import" };
+    let email = shell::option("--email", &wanted.owner);
+    let larger_packages =
+        format!("`updraft-control account set-limits {email} --max-upload-bytes SIZE` raises the account's limit{ignore}.");
+    // A folder for each server and account: an import deletes what it has imported, and nothing that another one waits for.
+    let name = Sha256Hex::of(format!("{}\n{}", source.address(), &*wanted.owner).as_bytes()).to_string();
     let limits = &context.settings.limits;
     let run = Run {
         source,
         apps: &wanted.apps,
-        folder,
+        folder: folder.join(name),
         limits: Limits { releases: MAX_RELEASES, ranges: MAX_RANGES, snapshot_bytes: limits.snapshot_bytes },
         archive: limits.archive.clone(),
         largest_package: here.import.largest_package().await.map_err(RunError::Target)?,
         leaves_out_refused: wanted.leaves_out_refused,
+        is_dry_run: wanted.is_dry_run,
         account: &wanted.owner,
+        larger_packages: &larger_packages,
     };
     let ready = run.prepare(&mut here, told).await?;
     if wanted.is_dry_run { Ok(ready.report) } else { ready.write(&mut here, told).await }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tests::cut::{BrokenNetwork, Cut};
+use tests::old_server::OldServer;
 use tests::random::Random;
 use tests::tmux::Terminal;
 use tests::{Cli, Client, Options, TestApp};
@@ -54,6 +55,28 @@ async fn an_upload_shows_its_progress_and_then_its_release() {
     assert!(screen.contains("v1") && !screen.contains("Uploading") && !screen.contains("Waiting"), "{screen}");
     place.ada.get("/v1/apps/demo/deployments/Production/releases/v1").await.assert(200);
     place.terminal.assert_restored().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_shows_what_it_would_import_before_it_asks() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let old = OldServer::start().await;
+    let key = "AbC-old_key0123456789xyz";
+    old.put_apps(&[("Weather", json!({ "bob@example.com": { "permission": "Collaborator" } }), &[("Production", key, json!([]))])]);
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("old-key", "key");
+    let terminal = open(&cli, 100).await;
+    terminal.enter(&format!("updraft import codepush --from {} --key-file old-key", old.base));
+    let screen = terminal.wait_for("the question", |screen| screen.contains("Import this into the account")).await;
+    for line in
+        ["Would be imported into the account ada@example.com:", "  Weather / Production: no releases", "  Weather: collaborators bob"]
+    {
+        assert!(screen.contains(line), "{line} in\n{screen}");
+    }
+    terminal.press("n");
+    assert!(terminal.prompt().await.contains("not confirmed"));
+    assert_eq!(ada.get("/v1/apps").await.assert(200)["apps"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -138,9 +138,24 @@ async fn a_busy_server_is_asked_again_as_it_says() {
 async fn a_quota_is_reported_at_once() {
     let full = json!({ "error": "an account can have at most 25 API keys", "requestId": "r" }).to_string();
     let (base, count) = scripted(vec![(429, &[], full)]).await;
-    let (what, _) = Cli::with_token(&base, "svc_ak_x").run(&["app", "list"]).await.error(1);
-    assert!(what.contains("25 API keys"), "{what}");
+    let (what, next) = Cli::with_token(&base, "svc_ak_x").run(&["app", "list"]).await.error(1);
+    assert!(what.contains("25 API keys") && next.contains("higher limit"), "{what} {next}");
     assert_eq!(count.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_says_when_to_try_again() {
+    let limited = json!({ "error": "too many requests", "requestId": "r" }).to_string();
+    let cases: [(&'static [_], _); 3] = [
+        (&[("retry-after", "700")], "Try again in 12 minutes."),
+        (&[("retry-after", "61")], "Try again in 2 minutes."),
+        (&[("retry-after", "7201")], "Try again in 3 hours."),
+    ];
+    for (headers, said) in cases {
+        let (base, count) = scripted(vec![(429, headers, limited.clone())]).await;
+        let (_, next) = Cli::with_token(&base, "svc_ak_x").run(&["app", "list"]).await.error(1);
+        assert_eq!((next.as_str(), count.load(Ordering::SeqCst)), (said, 1));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

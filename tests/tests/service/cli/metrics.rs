@@ -4,6 +4,38 @@ use serde_json::json;
 use tests::{Cli, TestApp};
 
 #[tokio::test(flavor = "multi_thread")]
+async fn counts_of_the_old_server_are_shown_apart() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let deployment = json!({ "sourceName": "Production", "name": "Production", "key": "key-of-weather-0123" });
+    let planned = json!({ "sourceName": "Weather", "name": "Weather", "deployments": [deployment] });
+    ada.post("/v1/imports/apps", json!({ "source": "https://old.example", "app": planned })).await.assert(200);
+    let counts = json!({ "v1": { "active": 70, "downloaded": 80, "installed": 90, "failed": 10 } });
+    let path = "/v1/apps/Weather/deployments/Production/imports";
+    ada.post(path, json!({ "releases": [], "counts": counts })).await.assert(200);
+    let cli = Cli::with_token(&app.base, ada.token()).with("UPDRAFT_DEPLOYMENT", "Production");
+    let today = app.clock.now().utc_date();
+
+    let imported = cli.expect(0, &["metrics", "--imported", "-a", "Weather"]).await;
+    assert!(imported.out.starts_with("v1\t70\t100%\t80\t90\t10\t"), "{imported:?}");
+    let said = format!("Counted by https://old.example when this deployment was imported on {today}, not here.");
+    assert!(imported.err.contains(&said), "{imported:?}");
+    let csv = cli.expect(0, &["metrics", "--imported", "--csv", "-a", "Weather"]).await.out;
+    assert_eq!(csv, "release,active,downloaded,installed,failed\r\nv1,70,80,90,10\r\n");
+    assert_eq!(cli.json(&["metrics", "--imported", "-a", "Weather"]).await["importedFrom"], "https://old.example");
+
+    let here = cli.expect(0, &["metrics", "-a", "Weather"]).await;
+    assert!(here.out.is_empty(), "it is in no table of what is counted here: {here:?}");
+    assert!(here.err.contains("Imported from https://old.example: `updraft metrics --imported --app Weather"), "{here:?}");
+    assert_eq!(cli.json(&["metrics", "-a", "Weather"]).await["metrics"], json!({}));
+    let other = cli.expect(0, &["metrics", "--imported", "-a", "demo"]).await;
+    assert!(other.out.is_empty() && other.err.contains("Production was not imported from another server."), "{other:?}");
+    assert!(!cli.expect(0, &["metrics", "-a", "demo"]).await.err.contains("--imported"));
+    cli.expect(2, &["metrics", "--imported", "--days", "7", "-a", "Weather"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn counts_are_printed_for_spreadsheets() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;

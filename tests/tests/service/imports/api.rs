@@ -233,6 +233,24 @@ async fn collaborators_count_toward_the_limit_for_adding_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn only_packages_count_as_uploads() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS", "2/15m")).await;
+    let ada = app.sign_up("ada").await;
+    let new = app_of("Weather", "key-of-weather-0123");
+    for _ in 0..4 {
+        ada.post("/v1/imports/check", json!({ "source": SOURCE, "apps": [new["app"]] })).await.assert(200);
+        ada.post("/v1/imports/apps", new.clone()).await.assert(200);
+        import(&ada, json!([])).await.assert(200);
+    }
+    send(&ada, b"one").await.assert(200);
+    send(&ada, b"two").await.assert(200);
+    send(&ada, b"three").await.refused(429);
+    let done = import(&ada, json!([release("v1", b"one"), release("v2", b"two")])).await.assert(200);
+    assert_eq!(done["added"], 2);
+    ada.upload("Weather", "Production", b"three", json!({ "appVersion": "1.0.0" })).await.refused(429);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn quotas_are_told_by_the_check_and_hold_in_any_case() {
     let options = Options::default().with("LIMIT_APPS", "2").with("LIMIT_DEPLOYMENTS", "1").with("LIMIT_STORED_BYTES", "10");
     let app = TestApp::spawn_with(options).await;

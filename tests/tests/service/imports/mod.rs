@@ -4,6 +4,7 @@ mod api;
 mod bounded;
 mod by_owner;
 mod compare;
+mod first_time;
 mod killed;
 mod reference;
 mod refused;

@@ -32,7 +32,7 @@ async fn what_breaks_a_rule_is_named_and_nothing_is_written() {
         ("Weather", many, &[("Production", KEY, json!(releases)), ("Hidden", "(hidden)", json!([]))]),
         ("Mine", json!({}), &[]),
     ]);
-    let ended = import(&app, &old.base, "key", &[]).await;
+    let ended = import(&app, &old.base, "key", &["--dry-run"]).await;
     assert_eq!(ended.code, Some(1), "{ended:?}");
     for line in [
         "Weather / Production / v2: its app version",
@@ -41,7 +41,7 @@ async fn what_breaks_a_rule_is_named_and_nothing_is_written() {
         "Weather / Production / v5: its package does not have the contents",
         "Weather / Production / v6: its description has more than 10000",
         "Weather / Production / v7: the package cannot be downloaded",
-        "Weather / Production: its key belongs to a deployment of another account here. If no device asks here with it, `updraft-control deployment-key release` frees it",
+        "Weather / Production: its key belongs to a deployment of another account here. If no device asks here with it, `updraft-control deployment-key release --key KEY` frees it",
         "Weather / Hidden: the source does not show its key",
         "Weather: it would have 202 collaborators, the owner included; the quota is 200",
         "Mine: the account has an app of this name",
@@ -96,7 +96,8 @@ async fn a_server_that_was_imported_under_another_address_is_recognized() {
     let ended = import(&app, &old.base, "key", &["--dry-run"]).await;
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.out.contains("Weather / Production: the deployment here has another key than there"), "{}", ended.out);
-    assert!(ended.out.contains("`updraft-control deployment-key assign`"), "{}", ended.out);
+    let command = format!("`updraft-control deployment-key assign --key {KEY} --app ada@example.com:Weather --deployment Production`");
+    assert!(ended.out.contains(&command), "{}", ended.out);
     assert_eq!(apps(&ada).await, ["Weather"]);
 }
 
@@ -122,7 +123,13 @@ async fn quotas_hold_unless_they_are_ignored() {
     let many: Vec<_> = many.iter().map(|(name, key, history)| (name.as_str(), key.as_str(), history.clone())).collect();
     old.put_apps(&[("Weather", json!({}), &many)]);
     let ended = import(&app, &old.base, "key", &[]).await;
-    assert!(ended.code == Some(1) && ended.out.contains("Weather: it has 60 deployments; the quota is 50"), "{ended:?}");
+    assert!(
+        ended.code == Some(1)
+            && ended.out.contains(
+                "Weather: it has 60 deployments; the quota is 50. UPDRAFT_LIMIT_DEPLOYMENTS raises it for all accounts, --ignore-quotas"
+            ),
+        "{ended:?}"
+    );
     assert_eq!(apps(&ada).await, Vec::<String>::new());
     imported(&app, &old.base, "key", &["--ignore-quotas"]).await;
     assert_eq!(deployments(&ada, "Weather").await.len(), 60);

@@ -117,7 +117,10 @@ async fn everything_is_the_same_and_stays_in_step() {
     ada.upload("Weather", "Staging", b"ours", json!({ "appVersion": "1.0.0" })).await.assert(201);
     grace.upload("Weather", "Staging", b"theirs", json!({ "appVersion": "1.0.0" })).await.assert(201);
     let report = imported(&app, &source.base, &key, &[]).await;
-    assert!(report.contains("Weather / Staging: on the other server 5 releases, v1 to v5; left alone, because somebody has released here"), "{report}");
+    assert!(
+        report.contains("Weather / Staging: on the other server 5 releases, v1 to v5; left alone, because somebody has released here"),
+        "{report}"
+    );
     let mine = history(&ada, "Weather", "Staging").await;
     assert_eq!((mine.len(), &mine[4]["label"], &mine[4]["releasedBy"]), (5, &json!("v5"), &json!("ada@example.com")));
 }

@@ -354,7 +354,7 @@ async fn metadata_that_claims_a_higher_version_of_the_right_value_is_written_aga
         if all.kv.version(&key) == Some(before) { Ok(()) } else { Err(format!("{:?}", all.kv.version(&key))) }
     })
     .await;
-    // Written just now: whoever reads it may still see what was there before, so it is left to the next comparison.
+    // Written just now: a reader may still see what was there before, so it is left to the next comparison.
     lie(&all);
     assert_eq!(jobs::reconcile(&all.pusher).await.unwrap(), jobs::Repairs::default());
     all.advance(2 * 60_000);

@@ -15,6 +15,7 @@ pub(super) fn action(name: &str) -> &str {
         "collaborator.update" => "Role changed",
         "collaborator.accept" => "App accepted",
         "collaborator.remove" => "Collaborator removed",
+        "collaborator.forget" => "Awaited collaborator removed",
         "deployment.create" => "Deployment created",
         "deployment.rename" => "Deployment renamed",
         "deployment.delete" => "Deployment deleted",

@@ -1,6 +1,7 @@
 //! Collaborators: add, list, change roles, remove.
 
 mod acceptance;
+mod awaited;
 mod limit;
 
 use futures_util::{StreamExt, stream};
