@@ -5,6 +5,7 @@
 
 mod arguments;
 mod bundle;
+mod children;
 mod client;
 mod clock;
 mod commands;
@@ -78,6 +79,7 @@ fn run(arguments: Arguments) -> Result<(), Error> {
         .map_err(|error| Error::failed(format!("cannot start: {error}"), "Free some memory, then try again."))?;
     runtime.spawn(async {
         if interrupted().await.is_ok() {
+            children::end();
             interrupt::report();
             std::process::exit(i32::from(error::Kind::Interrupted.exit_code()));
         }

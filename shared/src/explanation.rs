@@ -34,8 +34,8 @@ pub struct ConsideredRelease {
     #[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^v[1-9][0-9]{0,8}$"))]
     pub label: Label,
     /// Why the device gets it or not: `chosen` (it gets this one), `disabled`, `version` (the release is for other app versions), `rollout` (it is in an
-    /// unfinished rollout that the device is not part of), `same_contents` (the device already runs its package), `older` (a newer one was `chosen` or has
-    /// the `same_contents`).
+    /// unfinished rollout that the device is not part of), `same_contents` (the device already runs its package), `older` (none of these, but a newer one
+    /// was `chosen` or has the `same_contents`).
     pub verdict: Verdict,
     /// The same in a sentence for people. Its wording can change.
     pub text: String,
@@ -89,7 +89,12 @@ impl<'s> Explanation<'s> {
         let considered = newest_first
             .filter(|(place, _)| *place < MAX_CONSIDERED || Some(*place) == trace.settled)
             .map(|(place, release)| {
-                let verdict = trace.verdict(place, &decision);
+                let verdict = match trace.verdict(place, &decision) {
+                    // The scan ended before it. That a newer one was chosen is not why the device does not get it.
+                    Verdict::Older if release.is_disabled => Verdict::Disabled,
+                    Verdict::Older if !words.is_for_device(release) => Verdict::Version,
+                    verdict => verdict,
+                };
                 ConsideredRelease { label: release.label, verdict, text: words.of_release(release, verdict) }
             })
             .collect();
@@ -180,6 +185,12 @@ impl Words<'_> {
                 )
             }
         }
+    }
+
+    /// Whether the release targets the device's app version, or the device accepts any.
+    fn is_for_device(&self, release: &Release) -> bool {
+        let version = self.request.app_version.version();
+        self.request.is_companion || self.snapshot.range(release).is_some_and(|range| range.satisfies(version))
     }
 
     fn of_release(&self, release: &Release, verdict: Verdict) -> String {

@@ -30,6 +30,12 @@ impl Process {
         let _refused = fs::write(format!("/proc/{}/clear_refs", self.0), "5");
     }
 
+    /// Whether it has ended, also if its parent has not asked how.
+    pub fn has_ended(self) -> bool {
+        let Ok(stat) = fs::read_to_string(format!("/proc/{}/stat", self.0)) else { return true };
+        stat.rsplit_once(')').is_none_or(|(_, fields)| fields.trim_start().starts_with('Z'))
+    }
+
     /// Its descendants with this name (as in the kernel, at most 15 characters).
     pub fn descendants(self, name: &str) -> Vec<Self> {
         let all: Vec<(u32, u32, String)> = fs::read_dir("/proc").unwrap().filter_map(|entry| parent_and_name(&entry.ok()?)).collect();

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::project::Project;
 use super::{BuildOptions, bytecode, hermes, run};
+use crate::children::{self, Group};
 use crate::clock;
 
 /// How long the compiler may take to compile, and to print both files. A file that it does not expect could keep it busy.
@@ -110,6 +111,7 @@ struct Printing {
     child: Arc<Mutex<Child>>,
     /// Dropped when it has ended.
     watch: Option<mpsc::Sender<()>>,
+    _group: Group,
 }
 
 impl Printing {
@@ -118,7 +120,7 @@ impl Printing {
         run::hide_secrets(&mut command);
         command.args(["-b", "-dump-bytecode", "-pretty-disassemble=0"]).arg(file);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let child = command.spawn().map_err(|error| format!("cannot run the Hermes compiler: {error}"))?;
+        let (child, group) = children::spawn(&mut command).map_err(|error| format!("cannot run the Hermes compiler: {error}"))?;
         let child = Arc::new(Mutex::new(child));
         let (watch, ended) = mpsc::channel();
         let watched = Arc::clone(&child);
@@ -127,7 +129,7 @@ impl Printing {
                 kill(&watched);
             }
         });
-        Ok(Self { child, watch: Some(watch) })
+        Ok(Self { child, watch: Some(watch), _group: group })
     }
 
     fn output(&self) -> Result<BufReader<ChildStdout>, String> {

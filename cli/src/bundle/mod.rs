@@ -6,6 +6,7 @@
 mod base;
 mod bundler;
 mod bytecode;
+mod deployment_key;
 mod engine;
 mod expo;
 pub(crate) mod fingerprint;
@@ -16,6 +17,8 @@ mod options;
 mod project;
 mod public_key;
 mod run;
+pub(crate) mod sdk;
+mod settings;
 mod source_map;
 pub(crate) mod target_version;
 
@@ -24,6 +27,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+pub(crate) use self::deployment_key::NativeKey;
 pub(crate) use self::hermes::is_bytecode;
 pub(crate) use self::options::{BaseOption, BuildOptions};
 pub(crate) use self::project::install;
@@ -143,6 +147,16 @@ impl Builder {
     /// The public key with which the app's builds verify releases, if the project has one.
     pub(crate) fn public_key(&self, platform: Platform) -> Option<PublicKey> {
         public_key::of_project(&self.project, self.expo.as_ref(), platform, &self.options.native)
+    }
+
+    /// The deployment keys with which the app's builds ask for updates, as far as the project says that for certain.
+    pub(crate) fn deployment_keys(&self, platform: Platform) -> Vec<NativeKey> {
+        deployment_key::of_project(&self.project, self.expo.as_ref(), platform, &self.options.native)
+    }
+
+    /// Whether the project names a CodePush SDK, or has one installed.
+    pub(crate) fn has_sdk(&self) -> bool {
+        sdk::is_in_manifest(&self.project.manifest) || sdk::is_installed(&self.project.root)
     }
 
     /// The folder with the project's `package.json`.

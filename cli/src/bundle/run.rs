@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::Command;
 
+use crate::children;
 use crate::clock;
 use crate::error::{Error, Result};
 use crate::output::terminal;
@@ -59,8 +60,8 @@ pub(super) async fn run(command: &mut Command, what: &str, output: Output, is_qu
     let next = "Install the project's packages again, on this kind of machine.";
     let cannot = |error: &std::io::Error| Error::failed(format!("cannot run {what}: {error}"), next);
     hide_secrets(command.as_std_mut());
-    let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn();
-    let mut child = started.map_err(|error| cannot(&error))?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let (mut child, _group) = children::spawn_awaited(command).map_err(|error| cannot(&error))?;
     let (mut of_output, mut of_errors) = (Telling::default(), Telling::default());
     let mut returned = String::new();
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());

@@ -58,9 +58,10 @@ impl ServerUrl {
     }
 }
 
-/// Whether a server's URL leads to this machine, and from every other one to itself.
-pub(crate) fn is_this_machine(url: &str) -> bool {
-    Url::parse(url).ok().and_then(|url| url.host_str().map(is_loopback)).unwrap_or_default()
+/// The port of a server whose URL leads to this machine, and from every other one to itself; `None` for every other URL.
+pub(crate) fn port_on_this_machine(url: &str) -> Option<u16> {
+    let url = Url::parse(url).ok()?;
+    url.port_or_known_default().filter(|_| url.host_str().is_some_and(is_loopback))
 }
 
 /// Whether this host is this machine.

@@ -47,6 +47,19 @@ pub(crate) enum Kind {
     SingleFile,
 }
 
+impl Package {
+    /// The signature for devices, if there is one.
+    fn signature(&self) -> Option<&PackagedFile> {
+        let is_signature = |name: &str| signature::FOLDERS.iter().any(|folder| name == format!("{folder}/{}", signature::FILE));
+        self.files.iter().find(|file| is_signature(&file.name))
+    }
+
+    /// Whether it has a signature for devices, which may be invalid if it was not made here.
+    pub(crate) fn is_signed(&self) -> bool {
+        self.signature().is_some()
+    }
+}
+
 /// A file of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PackagedFile {
@@ -92,8 +105,7 @@ pub(crate) fn prepare(path: &Path, key: Option<&SigningKey>, progress: &Progress
 /// The hash of a package, and what is in its `.codepushrelease`. Blocking. Errors: usage (2) for what cannot be released.
 pub(crate) fn with_signature(path: &Path, progress: &ProgressBar) -> Result<(PackageHash, Option<String>)> {
     let package = prepare(path, None, progress)?;
-    let ends = |name: &str| signature::FOLDERS.iter().any(|folder| name == format!("{folder}/{}", signature::FILE));
-    let Some(named) = package.files.iter().find(|file| ends(&file.name)) else { return Ok((package.hash, None)) };
+    let Some(named) = package.signature() else { return Ok((package.hash, None)) };
     let read = match package.kind {
         Kind::Folder => fs::File::open(path.join(signature::FILE)).and_then(text),
         Kind::Archive | Kind::SingleFile => zip::ZipArchive::new(&package.file)

@@ -1,7 +1,7 @@
 //! Limits: account quotas, and rate limits for authenticated and unauthenticated requests.
 
 use clap::Args;
-use shared::archive::ArchiveLimits;
+use shared::archive::{ArchiveLimits, DEFAULT_ENTRIES};
 use shared::limit::Rate;
 use shared::time::parse_duration;
 
@@ -149,7 +149,7 @@ struct CliSettings {
 #[command(next_help_heading = "Release limits")]
 struct ReleaseSettings {
     /// Maximum number of entries in an archive
-    #[arg(long, env = "UPDRAFT_LIMIT_ZIP_ENTRIES", value_name = "COUNT", default_value = "20000", value_parser = count)]
+    #[arg(long, env = "UPDRAFT_LIMIT_ZIP_ENTRIES", value_name = "COUNT", default_value_t = DEFAULT_ENTRIES, value_parser = count)]
     limit_zip_entries: u32,
     /// Maximum uncompressed size of an archive
     #[arg(long, env = "UPDRAFT_LIMIT_ZIP_TOTAL", value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]

@@ -11,13 +11,19 @@ use super::source::Source;
 /// Total bytes of all names: 400 bytes each at 20,000 entries. Names of the maximum length would take more than twice that.
 const NAMES_BYTES: usize = 8 << 20;
 
+/// Refuses an archive with more entries than the limit, before its directory is read.
+pub(super) fn check_count(end: &End, limit: u32) -> Result<(), ArchiveFault> {
+    if u32::from(end.entries) > limit {
+        return Err(ArchiveFault::archive(format!("the archive has {} entries, more than the limit of {limit}", end.entries)));
+    }
+    Ok(())
+}
+
 /// Reads every entry of the directory, checks each alone and all together against `limits`; `length` is that of the whole file.
 ///
 /// Sizes are those that the archive declares. That suffices for the limits, because reading an entry stops once it exceeds its declared size.
 pub(super) fn read(file: &mut (impl Read + Seek), end: &End, length: u64, limits: &ArchiveLimits) -> Result<Vec<Entry>, ArchiveFault> {
-    if u32::from(end.entries) > limits.entries {
-        return Err(ArchiveFault::archive(format!("the archive has {} entries, more than the limit of {}", end.entries, limits.entries)));
-    }
+    check_count(end, limits.entries)?;
     let mut source = Source::new(file, end.directory_offset, end.record_offset, "the central directory ends within an entry")?;
     let mut entries = Vec::new();
     let (mut names, mut total) = (0_usize, 0_u64);

@@ -26,6 +26,9 @@ use crate::hash::{PackageHash, Sha256Hex};
 use crate::package::{Manifest, normalize_name};
 use tail::Tail;
 
+/// How many entries an archive can have by default, including directories.
+pub const DEFAULT_ENTRIES: u32 = 20_000;
+
 /// Size limits of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveLimits {
@@ -139,6 +142,19 @@ pub fn sizes(tail: &[u8], length: u64) -> Result<Sizes, ArchiveFault> {
     }
     let entries = directory::read(&mut file, &end, length, &INSPECTED)?;
     Ok(Sizes::Known(by_name(&entries)))
+}
+
+/// Checks how many entries an archive says that it has, from its end alone: `entries` at most, in a directory of at most `bytes`. The directory itself is not
+/// read, so this takes the same small amount of memory for every archive. `length` is that of the file. Errors: refused, also if the archive has zip64
+/// records, which no archive of a server has.
+pub fn check_end(file: &mut (impl Read + Seek), length: u64, entries: u32, bytes: u64) -> Result<(), ArchiveFault> {
+    let end = end::find(file, length)?;
+    directory::check_count(&end, entries)?;
+    let directory = end.record_offset - end.directory_offset;
+    if directory > bytes {
+        return Err(ArchiveFault::archive(format!("the central directory has {directory} bytes, more than the limit of {bytes}")));
+    }
+    Ok(())
 }
 
 fn by_name(entries: &[headers::Entry]) -> BTreeMap<String, u64> {

@@ -67,6 +67,25 @@ fn every_verdict_and_its_sentence() {
 }
 
 #[test]
+fn releases_behind_the_chosen_one_say_why_the_device_could_not_get_them() {
+    let history =
+        [release(4, "2.0.0"), HistoryRelease { is_disabled: true, ..release(3, "2.0.0") }, release(2, "1.0.0"), release(1, "^2.0.0")];
+    let (_, _, considered) = explained(&history, &request("2.0.0"));
+    let considered: Vec<_> = considered.iter().map(|(label, verdict, text)| (label.as_str(), *verdict, text.as_str())).collect();
+    let expected = [
+        ("v4", Verdict::Chosen, "The device gets it."),
+        ("v3", Verdict::Disabled, "It is disabled."),
+        ("v2", Verdict::Version, "It is for app version 1.0.0, and the device has 2.0.0."),
+        ("v1", Verdict::Older, "The device gets v4, which is newer."),
+    ];
+    assert_eq!(considered, expected);
+    // A companion app ignores target versions.
+    let companion = CheckRequest { is_companion: true, ..request("9.0.0") };
+    let verdicts: Vec<_> = explained(&history, &companion).2.into_iter().map(|(_, verdict, _)| verdict).collect();
+    assert_eq!(verdicts, [Verdict::Chosen, Verdict::Disabled, Verdict::Older, Verdict::Older]);
+}
+
+#[test]
 fn every_other_reason_and_its_sentence() {
     let one = |release: HistoryRelease| vec![release];
     let on_first = CheckRequest { package_hash: Some(hash(1).to_string()), ..request("1.0.0") };
@@ -121,6 +140,7 @@ fn a_long_history_is_cut_but_for_the_release_that_decides() {
     };
     assert_eq!(labels("1.0.0"), (MAX_CONSIDERED + 1, Some(("v20".to_owned(), Verdict::Chosen))));
     assert_eq!(labels("2.0.0"), (MAX_CONSIDERED, Some(("v51".to_owned(), Verdict::Older))));
+    assert_eq!(explained(&[release(2, "*"), release(1, "1.0.0")], &request("2.0.0")).2[1].1, Verdict::Version);
     assert_eq!(labels("3.0.0"), (MAX_CONSIDERED, Some(("v51".to_owned(), Verdict::Version))));
 }
 
@@ -165,7 +185,7 @@ fn check(history: &[HistoryRelease], request: &CheckRequest) {
     for (considered, release) in explanation.considered.iter().zip(history) {
         let is_for_device = request.is_companion || Range::parse(&release.range).is_ok_and(|range| range.satisfies(version));
         let percent = release.rollout.filter(|rollout| *rollout < 100);
-        assert_eq!(considered.verdict == Verdict::Older, is_settled, "{considered:?}");
+        assert_eq!(considered.verdict == Verdict::Older, is_settled && !release.is_disabled && is_for_device, "{considered:?}");
         assert_eq!(considered.verdict == Verdict::Chosen, chosen.contains(&release.label), "{considered:?}");
         let is_true = match considered.verdict {
             Verdict::Chosen | Verdict::SameContents => {

@@ -2,7 +2,7 @@
 //! operands.
 //!
 //! The compiler of the project knows its own instructions, whose numbers can change without a new version. So they are read from here, and checked
-//! against the bytes.
+//! against the bytes. Names are printed as they are, and can have line ends: what follows them is not taken for more than it is.
 
 use std::io::BufRead;
 
@@ -86,6 +86,15 @@ impl OperandType {
     }
 }
 
+/// What the lines of a function are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Section {
+    Instructions,
+    Handlers,
+    /// Anything else, such as the beginning of the next name.
+    Other,
+}
+
 /// Reads one function after the other.
 #[derive(Debug)]
 pub(super) struct Dump<R> {
@@ -93,12 +102,13 @@ pub(super) struct Dump<R> {
     line: Vec<u8>,
     /// The function whose first line was read already.
     next: Option<Printed>,
+    section: Section,
 }
 
 impl<R: BufRead> Dump<R> {
     /// Reads from the beginning of the output.
     pub(super) fn new(lines: R) -> Self {
-        Self { lines, line: Vec::new(), next: None }
+        Self { lines, line: Vec::new(), next: None, section: Section::Other }
     }
 
     /// The next function; `None` at the end. Errors: an instruction in another form than is known.
@@ -115,14 +125,20 @@ impl<R: BufRead> Dump<R> {
             let line = String::from_utf8_lossy(&self.line);
             let line = line.trim_end();
             if let Some(function) = first_line(line) {
-                if let Some(finished) = self.next.replace(function) {
+                self.section = Section::Instructions;
+                // Without instructions, it was a part of a name.
+                if let Some(finished) = self.next.replace(function).filter(|function| !function.instructions.is_empty()) {
                     return Ok(Some(finished));
                 }
             } else if let Some(function) = &mut self.next {
-                if line.starts_with("[@ ") {
+                if line.is_empty() && !function.instructions.is_empty() {
+                    self.section = Section::Other;
+                } else if line == "Exception Handlers:" {
+                    self.section = Section::Handlers;
+                } else if line.starts_with("[@ ") && self.section == Section::Instructions {
                     let unknown = || Doubt::new(format!("an instruction has a form that is not known here: {line}"));
                     function.instructions.push(instruction(line).ok_or_else(unknown)?);
-                } else if let Some(handler) = handler(line) {
+                } else if let Some(handler) = handler(line).filter(|_| self.section == Section::Handlers) {
                     function.handlers.push(handler);
                 }
             }
@@ -177,6 +193,21 @@ mod tests {
         assert_eq!(first.instructions[1].operands[0].value, -10);
         let second = dump.function().unwrap().unwrap();
         assert_eq!((second.parameters, second.registers, second.instructions.len()), (2, 3, 1));
+        assert!(dump.function().unwrap().is_none());
+    }
+
+    #[test]
+    fn names_with_line_ends_are_names() {
+        let function = |name: &str| format!("Function<{name}>(2 params, 3 registers, 0 numbers):\n[@ 0] Ret 0<Reg8>\n\n");
+        let handlers = "Exception Handlers:\n0: start = 0, end = 1, target = 2\n\n";
+        let names =
+            ["a\nb", "c\r\nd): ", "e(1 params, 2 registers):\n", "f\n[@ 0] Ret 9<Reg9>\n", "g\n0: start = 0, end = 1, target = 2\n"];
+        let text = names.map(|name| function(name) + handlers).concat();
+        let mut dump = Dump::new(text.as_bytes());
+        for name in names {
+            let found = dump.function().unwrap().unwrap();
+            assert_eq!((found.parameters, found.registers, found.instructions.len(), found.handlers.len()), (2, 3, 1, 1), "{name:?}");
+        }
         assert!(dump.function().unwrap().is_none());
     }
 

@@ -92,14 +92,18 @@ pub(super) fn settings_files(root: &Path, name: Option<&str>, platform: Platform
     match platform {
         Platform::Android => {
             let Some(gradle) = gradle::find(root, options.gradle_file.as_deref()) else { return Vec::new() };
-            let values = gradle.with_file_name("src").join("main/res/values");
-            let entries = std::fs::read_dir(values).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
-            let mut files: Vec<PathBuf> = entries.filter(|file| file.extension().is_some_and(|extension| extension == "xml")).collect();
-            files.sort();
-            files
+            xml_files(&gradle.with_file_name("src").join("main/res/values"))
         }
         Platform::Ios => ios::info_plist(root, name, options).into_iter().collect(),
     }
+}
+
+/// The XML files in a folder, in order; none if it cannot be read.
+pub(super) fn xml_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files: Vec<PathBuf> = entries.filter(|file| file.extension().is_some_and(|extension| extension == "xml")).collect();
+    files.sort();
+    files
 }
 
 /// The version of the native project; `None` if there is no such project. Errors: why it cannot be determined.

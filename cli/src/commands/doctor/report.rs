@@ -34,12 +34,14 @@ pub(super) struct Report<'c> {
     context: &'c Context,
     checks: Vec<Check>,
     first_failure: Option<Kind>,
+    /// What stands in the way of several checks, and what to do about it.
+    obstacle: Option<String>,
 }
 
 impl<'c> Report<'c> {
     /// No checks yet.
     pub(super) fn new(context: &'c Context) -> Self {
-        Self { context, checks: Vec::new(), first_failure: None }
+        Self { context, checks: Vec::new(), first_failure: None, obstacle: None }
     }
 
     /// It is as it should be.
@@ -61,6 +63,11 @@ impl<'c> Report<'c> {
     /// It does not apply, or another failure is in the way.
     pub(super) fn skipped(&mut self, check: &'static str, text: impl Into<String>, next: Option<&str>) {
         self.add(Check { name: check, status: Status::Skipped, text: text.into(), next: next.map(str::to_owned) });
+    }
+
+    /// Something that stands in the way of several checks: said at the end, too.
+    pub(super) fn obstacle(&mut self, what: &str, next: &str) {
+        self.obstacle = Some(format!("{what}. {next}"));
     }
 
     fn add(&mut self, check: Check) {
@@ -91,7 +98,11 @@ impl<'c> Report<'c> {
                 Ok(())
             }
             (None, warnings) => {
-                self.context.note(&format!("Nothing failed; {} should be looked at.", checks(warnings)));
+                let warnings = checks(warnings);
+                self.context.note(&match self.obstacle {
+                    Some(obstacle) => format!("{warnings} should be looked at. {obstacle}"),
+                    None => format!("Nothing failed; {warnings} should be looked at."),
+                });
                 Ok(())
             }
         }

@@ -29,7 +29,14 @@ pub(super) async fn check(report: &mut Report<'_>) {
         return;
     };
     node(report).await;
-    bundler(&project, report);
+    let Some(react_native) = installed(&project, "react-native") else {
+        const MISSING: &str = "the project's packages are not installed";
+        let next = install(&project.folder);
+        report.warning(BUNDLER, format!("{MISSING}: react-native is not in node_modules"), next.clone());
+        report.skipped(HERMES, MISSING, None);
+        return report.obstacle("The project's packages are not installed", &format!("{next} Then run `updraft doctor` again."));
+    };
+    bundler(&project, &react_native, report);
     hermes(&project, report);
 }
 
@@ -63,20 +70,16 @@ async fn node(report: &mut Report<'_>) {
     }
 }
 
-fn bundler(project: &ReactNative, report: &mut Report<'_>) {
-    let next = install(&project.folder);
-    let Some(react_native) = installed(project, "react-native") else {
-        return report.warning(BUNDLER, "react-native is not installed", next);
-    };
+fn bundler(project: &ReactNative, react_native: &Path, report: &mut Report<'_>) {
     // Expo has its own; otherwise React Native's is a package of the community since 0.76.
     let name = if project.is_expo { "expo" } else { "@react-native-community/cli" };
     match installed(project, name) {
         Some(package) => {
-            report.ok(BUNDLER, format!("{name} {}, react-native {}", version(&package), version(&react_native)));
+            report.ok(BUNDLER, format!("{name} {}, react-native {}", version(&package), version(react_native)));
         }
-        None if project.is_expo => report.warning(BUNDLER, "expo is not installed", next),
+        None if project.is_expo => report.warning(BUNDLER, "expo is not installed", install(&project.folder)),
         None if react_native.join("cli.js").is_file() && installed(project, "metro").is_some() => {
-            report.ok(BUNDLER, format!("react-native {}", version(&react_native)));
+            report.ok(BUNDLER, format!("react-native {}", version(react_native)));
         }
         None => {
             let next = "Run `npm install --save-dev @react-native-community/cli` in the project.";
@@ -109,11 +112,7 @@ fn hermes(project: &ReactNative, report: &mut Report<'_>) {
     if let Some(compiler) = found {
         report.ok(HERMES, compiler.display().to_string());
     } else {
-        let next = if installed(project, "react-native").is_some() {
-            "Install the project's packages again. Without Hermes, release bundles as plain JavaScript.".to_owned()
-        } else {
-            install(&project.folder)
-        };
+        let next = "Install the project's packages again. Without Hermes, release bundles as plain JavaScript.";
         report.warning(HERMES, "the Hermes compiler (hermesc) was not found", next);
     }
 }

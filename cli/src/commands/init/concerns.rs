@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::detect::{self, Kind};
 use super::plan::Plan;
+use crate::bundle::sdk;
 use crate::config::server;
 
 /// Something to look at, and what to do about it.
@@ -28,11 +29,11 @@ fn missing_sdk(plan: &Plan, kind: Kind) -> Option<Concern> {
     let package = plan.read("package.json").unwrap_or_default();
     let config = if kind == Kind::Cordova { plan.read("config.xml").unwrap_or_default() } else { String::new() };
     // A Cordova project without package.json has its plugins in this folder.
-    if has_sdk(&package) || names_sdk(&config) || plan.has("plugins/cordova-plugin-code-push") {
+    if has_sdk(&package) || sdk::is_named_in(&config) || plan.has("plugins/cordova-plugin-code-push") {
         return None;
     }
     let install = match kind {
-        Kind::Expo | Kind::ReactNative => "npm install @code-push-next/react-native-code-push",
+        Kind::Expo | Kind::ReactNative => sdk::INSTALL,
         Kind::Cordova => "cordova plugin add cordova-plugin-code-push",
         Kind::Capacitor => "npm install cap-codepush",
     };
@@ -48,24 +49,19 @@ pub(super) fn has_sdk_installed(plan: &Plan) -> bool {
     has_sdk(&plan.read("package.json").unwrap_or_default())
 }
 
-/// Whether a package depends on an SDK. Its forks have names of their own, with `code-push` or `codepush` in them. The command-line tools are no SDKs.
+/// Whether a package depends on an SDK.
 fn has_sdk(package: &str) -> bool {
     let package: Value = serde_json::from_str(package.trim_start_matches('\u{feff}')).unwrap_or_default();
-    let lists = ["dependencies", "devDependencies"].into_iter().filter_map(|list| package.get(list)?.as_object());
-    lists.flat_map(|list| list.keys()).any(|name| names_sdk(name) && !name.ends_with("cli"))
-}
-
-fn names_sdk(text: &str) -> bool {
-    // The settings in config.xml are written without the hyphen, and with capital letters.
-    text.contains("code-push") || text.contains("codepush")
+    sdk::is_in_manifest(&package)
 }
 
 fn unreachable_server(server: &str) -> Option<Concern> {
-    server::is_this_machine(server).then(|| Concern {
+    let port = server::port_on_this_machine(server)?;
+    Some(Concern {
         text: format!("{server} is this machine, and phones do not reach it by this name"),
-        next:
-            "For tests on Android, run `adb reverse tcp:PORT tcp:PORT`; iOS simulators reach it. For everybody else, use an https address."
-                .to_owned(),
+        next: format!(
+            "For tests on Android, run `adb reverse tcp:{port} tcp:{port}`; iOS simulators reach it. For everybody else, use an https address."
+        ),
     })
 }
 
@@ -74,14 +70,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sdks_and_their_forks_are_known_by_their_names() {
-        let package = |name: &str| format!("{{\"dependencies\": {{\"react\": \"1\", \"{name}\": \"1\"}}}}");
-        for name in ["react-native-code-push", "@revopush/react-native-code-push", "cap-codepush", "cordova-plugin-code-push"] {
-            assert!(has_sdk(&package(name)), "{name}");
-        }
-        for name in ["code-push-cli", "react-native"] {
-            assert!(!has_sdk(&package(name)), "{name}");
-        }
-        assert!(!has_sdk("not JSON"));
+    fn the_advice_for_android_names_the_port() {
+        let next = |server: &str| unreachable_server(server).map(|concern| concern.next).unwrap_or_default();
+        assert!(next("http://127.0.0.1:8080").contains("`adb reverse tcp:8080 tcp:8080`"));
+        assert!(next("http://localhost").contains("`adb reverse tcp:80 tcp:80`"));
+        assert_eq!(next("https://updates.example.com"), "");
     }
 }

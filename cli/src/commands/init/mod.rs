@@ -200,9 +200,14 @@ impl InitCommand {
             Context::warn(&printable(&format!("{text}. {next}")));
         }
         if let Some(kind) = kind.filter(|_| is_made) {
-            let outcome = if sdk_plan.changes.is_empty() { "needs no changes" } else { "is set up" };
-            let rest = if sdk_plan.by_hand.is_empty() { "" } else { ", but for what is named above" };
-            context.done(&format!("The {} project {outcome} for {} of {}{rest}.", kind.name(), target.deployment, target.app));
+            // What is left to do by hand is named above.
+            let outcome = match (sdk_plan.changes.is_empty(), sdk_plan.by_hand.is_empty()) {
+                (true, true) => format!("The {} project needs no changes", kind.name()),
+                (false, true) => format!("The {} project is set up", kind.name()),
+                (true, false) => format!("Nothing else in the {} project needs changes", kind.name()),
+                (false, false) => format!("The rest of the {} project is set up", kind.name()),
+            };
+            context.done(&format!("{outcome} for {} of {}.", target.deployment, target.app));
             if !sdk_plan.changes.is_empty() {
                 sdk_plan.next.iter().for_each(|next| context.note(&format!("  next: {next}")));
             }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use shared::archive::{self, ArchiveFault, DEFAULT_ENTRIES};
 use tempfile::TempDir;
 use zip::ZipArchive;
 
@@ -23,6 +24,8 @@ use crate::temporary;
 const PATIENCE: Duration = Duration::from_mins(10);
 /// The most bytes of an earlier bundle, and of the archive that has it.
 const MOST: u64 = 1 << 30;
+/// The most bytes of the directory of that archive: more than a server accepts.
+const MOST_DIRECTORY: u64 = 32 << 20;
 
 /// An earlier bundle, or why there is none.
 #[derive(Debug)]
@@ -143,12 +146,22 @@ async fn download(context: &Context, (url, is_encrypted): (&str, bool), folder: 
     unpacked.unwrap_or_else(|_| Err("its package cannot be read".to_owned()))
 }
 
+/// What is wrong with an archive, or with the file that it is in.
+fn why(fault: ArchiveFault) -> String {
+    match fault {
+        ArchiveFault::Refused(why) => why,
+        ArchiveFault::Read(error) => error.to_string(),
+    }
+}
+
 /// Unpacks the bundle: the one in the folder `CodePush`, or the only one of that name.
 fn unpack(archive: &Path, name: &str, to: &Path) -> std::result::Result<(), String> {
     let unreadable = |error: &dyn std::fmt::Display| format!("its package cannot be read: {error}");
-    let mut archive = File::open(archive)
-        .map_err(|error| unreadable(&error))
-        .and_then(|file| ZipArchive::new(file).map_err(|error| unreadable(&error)))?;
+    let mut file = File::open(archive).map_err(|error| unreadable(&error))?;
+    let length = file.metadata().map_err(|error| unreadable(&error))?.len();
+    // The directory is kept in memory, and the server is not trusted.
+    archive::check_end(&mut file, length, DEFAULT_ENTRIES, MOST_DIRECTORY).map_err(|fault| unreadable(&why(fault)))?;
+    let mut archive = ZipArchive::new(file).map_err(|error| unreadable(&error))?;
     let names = archive.file_names().flatten().map(std::borrow::Cow::into_owned);
     let places: Vec<String> = names.filter(|place| place.rsplit('/').next() == Some(name)).collect();
     let expected = format!("CodePush/{name}");
@@ -170,5 +183,61 @@ fn unpack(archive: &Path, name: &str, to: &Path) -> std::result::Result<(), Stri
             return Err("its bundle is too large".to_owned());
         }
         written.write_all(chunk).map_err(unwritable)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+
+    const NAME: &str = "main.jsbundle";
+
+    /// An archive of this many entries. The last one is the bundle.
+    fn archive(entries: u32) -> Vec<u8> {
+        let mut writer = ZipWriter::new(io::Cursor::new(Vec::new()));
+        for number in 1..entries {
+            writer.start_file(format!("CodePush/{number}"), SimpleFileOptions::default()).unwrap();
+        }
+        writer.start_file(format!("CodePush/{NAME}"), SimpleFileOptions::default()).unwrap();
+        writer.write_all(b"bundle").unwrap();
+        writer.finish().unwrap().into_inner()
+    }
+
+    fn unpacked(archive: &[u8]) -> std::result::Result<Vec<u8>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, to) = (folder.path().join("package.zip"), folder.path().join("base.bundle"));
+        fs::write(&file, archive).unwrap();
+        unpack(&file, NAME, &to).map(|()| fs::read(to).unwrap())
+    }
+
+    #[test]
+    fn an_archive_with_too_many_entries_is_not_read() {
+        assert_eq!(unpacked(&archive(3)), Ok(b"bundle".to_vec()));
+        assert_eq!(unpacked(&archive(DEFAULT_ENTRIES)), Ok(b"bundle".to_vec()));
+        let why = unpacked(&archive(DEFAULT_ENTRIES + 1)).unwrap_err();
+        assert_eq!(why, "its package cannot be read: the archive has 20001 entries, more than the limit of 20000");
+        // An end record that leaves the number to a zip64 record before it.
+        let mut zip64 = archive(3);
+        let end = zip64.len() - 22;
+        zip64[end + 8..end + 12].fill(0xff);
+        let why = unpacked(&zip64).unwrap_err();
+        assert!(why.contains("zip64"), "{why}");
+    }
+
+    #[test]
+    fn a_directory_that_is_too_large_is_not_read() {
+        let mut large = archive(1);
+        let directory = large.len() - 22;
+        // Nothing that the archive has: bytes before its end that belong to the directory.
+        let end = large.split_off(directory);
+        let start = u32::from_le_bytes(end[16..20].try_into().unwrap());
+        large.resize(directory + usize::try_from(MOST_DIRECTORY).unwrap(), 0);
+        let size = u32::try_from(large.len()).unwrap() - start;
+        large.extend([&end[..12], &size.to_le_bytes(), &end[16..]].concat());
+        let why = unpacked(&large).unwrap_err();
+        assert!(why.contains("the central directory has"), "{why}");
     }
 }

@@ -6,7 +6,6 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use shared::api::deployments::DeploymentAnswer;
 
-use super::Target;
 use super::base::Base;
 use super::destination::Destination;
 use super::fingerprint::Binaries;
@@ -14,6 +13,7 @@ use super::options::{self, DeliveryOptions, NotesOption};
 use super::platforms::PlatformOptions;
 use super::publish::Publication;
 use super::warnings::{self, Warnings};
+use super::{Target, deployment_key};
 use crate::arguments::DeploymentOption;
 use crate::bundle::target_version::TargetVersion;
 use crate::bundle::{self, BaseOption, BuildOptions, Builder, Built, Framework, Platform};
@@ -99,36 +99,24 @@ impl BuildAndRelease {
         let key = self.sign_key.as_deref().map(SigningKey::read).transpose()?.map(Arc::new);
         let description = self.notes.clone().read()?;
         let (builder, warning) = Builder::new(framework, self.build.clone(), context.is_quiet()).await?;
-        let mut jobs = Vec::new();
-        for (platform, option) in deployments {
-            let target_version = self.target_version(context, &builder, platform)?;
-            context.note(&format!("{}: target version {}, from {}", platform.title(), target_version.version, target_version.source));
-            jobs.push(Job {
-                platform,
-                option,
-                target_version,
-                warnings: Warnings::default(),
-                destination: None,
-                base: None,
-                base_report: None,
-            });
-        }
+        let mut jobs = self.jobs(context, &builder, deployments)?;
         if let Some(job) = jobs.first_mut() {
             job.warnings.add(warning);
             job.warnings.add(self.platforms.shared_app(context, builder.has_both_platforms(), &self.deployment));
+            job.warnings.add(warnings::without_sdk(&builder));
         }
         compare(&builder, &mut jobs).await;
         compare_keys(&builder, &mut jobs, key.as_deref());
-        if !self.dry_run {
+        if self.dry_run {
+            look_up(context, &builder, &mut jobs).await?;
+        } else {
             // Finds a wrong app or deployment before minutes of work.
             for job in &mut jobs {
                 let destination = Destination::find(context, &job.option).await?;
+                job.warnings.add(deployment_key::warning(&builder, job.platform, &destination.target).await);
                 job.warnings.add(destination.version_warning(&job.target_version.version));
                 job.destination = Some(destination);
             }
-        }
-        if self.dry_run {
-            look_up(context, &jobs).await?;
         }
         for job in &mut jobs {
             let target = || Target::new(context, &job.option);
@@ -191,6 +179,25 @@ impl BuildAndRelease {
         Ok(())
     }
 
+    /// The releases, one of each platform. Errors: usage (2) if the target version of one cannot be determined.
+    fn jobs(&self, context: &Context, builder: &Builder, deployments: Vec<(Platform, DeploymentOption)>) -> Result<Vec<Job>> {
+        let mut jobs = Vec::new();
+        for (platform, option) in deployments {
+            let target_version = self.target_version(context, builder, platform)?;
+            context.note(&format!("{}: target version {}, from {}", platform.title(), target_version.version, target_version.source));
+            jobs.push(Job {
+                platform,
+                option,
+                target_version,
+                warnings: Warnings::default(),
+                destination: None,
+                base: None,
+                base_report: None,
+            });
+        }
+        Ok(jobs)
+    }
+
     /// The target version: the option, the project file, or what the project builds. Errors: usage (2) if it cannot be determined.
     fn target_version(&self, context: &Context, builder: &Builder, platform: Platform) -> Result<TargetVersion> {
         if let Some(range) = &self.target_version {
@@ -204,11 +211,13 @@ impl BuildAndRelease {
 }
 
 /// Finds a wrong app or deployment of a dry run before minutes of work, as far as it is said where the release would go. Errors: as the server refuses it.
-async fn look_up(context: &Context, jobs: &[Job]) -> Result<()> {
+async fn look_up(context: &Context, builder: &Builder, jobs: &mut [Job]) -> Result<()> {
     for job in jobs {
         let (app, deployment) = (&job.option.app.app, &job.option.deployment);
         if context.app(app.as_deref()).is_ok() && context.deployment(deployment.as_deref()).is_ok() {
-            Target::new(context, &job.option)?.get::<DeploymentAnswer>(&[]).await?;
+            let target = Target::new(context, &job.option)?;
+            target.get::<DeploymentAnswer>(&[]).await?;
+            job.warnings.add(deployment_key::warning(builder, job.platform, &target).await);
         }
     }
     Ok(())

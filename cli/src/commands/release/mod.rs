@@ -7,6 +7,7 @@ mod advice;
 mod base;
 mod build;
 mod create;
+mod deployment_key;
 mod destination;
 mod edit;
 mod expo;

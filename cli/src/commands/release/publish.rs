@@ -54,6 +54,8 @@ pub(super) struct Published {
     release: Option<Release>,
     /// The hash of what was packaged here.
     hash: PackageHash,
+    /// Whether the package has a signature.
+    is_signed: bool,
 }
 
 impl Publication<'_> {
@@ -63,7 +65,7 @@ impl Publication<'_> {
         check_size(package.size, destination.limit)?;
         self.warnings.add(warnings::without_bundle(self.path, &package));
         self.warnings.add(destination.newest.as_ref().and_then(|newest| warnings::larger(&package, newest)));
-        let count = package.files.len();
+        let (count, is_signed) = (package.files.len(), package.is_signed());
         let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
         context.note(&format!("{files}, {}, package hash {}", times::size(package.size), package.hash));
 
@@ -78,7 +80,7 @@ impl Publication<'_> {
         let progress = Progress::bytes(context, "Uploading", package.size);
         let result = client.upload::<ReleaseAnswer>(&target.path(&["releases"]), &idempotency_key()?, &upload, &progress).await;
         drop(progress);
-        let (json, release) = match target.advised(result).await {
+        let (mut json, release) = match target.advised(result).await {
             Ok(answer) => (answer.json, Some(answer.value.package)),
             Err(error) if self.accepts_identical && error.kind == Kind::Conflict && error.what.contains("identical to") => {
                 self.warnings.add(Some(format!("nothing was released to {} of {}: {}", target.deployment, target.app, error.what)));
@@ -93,7 +95,11 @@ impl Publication<'_> {
         if let Some(release) = &release {
             context.done(&format!("Released {} to {} of {}.", String::from(release.label), target.deployment, target.app));
         }
-        Ok(Published { json: self.completed(json), release, hash: package.hash })
+        if let Some(members) = json.as_object_mut() {
+            let added = [("app", json!(target.app)), ("deployment", json!(target.deployment)), ("isSigned", json!(is_signed))];
+            members.extend(added.map(|(name, value)| (name.to_owned(), value)));
+        }
+        Ok(Published { json: self.completed(json), release, hash: package.hash, is_signed })
     }
 
     /// Shows what would be published, and publishes nothing. Returns the JSON, and what prints it for people.
@@ -116,6 +122,7 @@ impl Publication<'_> {
             "deployment": deployment,
             "packageInfo": self.info(),
             "packageHash": package.hash.to_string(),
+            "isSigned": package.is_signed(),
             "size": package.size,
             "files": files,
         });
@@ -135,7 +142,8 @@ impl Publication<'_> {
                 package::Kind::SingleFile => "a single file, uploaded as it is",
             };
             details.add("Package", kind).add("Files", package.files.len().to_string()).add("Size", times::size(package.size));
-            details.add("Package hash", package.hash.to_string()).add("Rollout", rollout);
+            details.add("Package hash", package.hash.to_string()).add_some("Signed", package.is_signed().then_some("yes"));
+            details.add("Rollout", rollout);
             details.add("Mandatory", if is_mandatory { "yes" } else { "no" }).add_some("Description", description);
             details.print();
         };
@@ -182,7 +190,7 @@ impl Published {
     /// Prints it for people.
     pub(super) fn print(&self) {
         if let Some(release) = &self.release {
-            view::print(release, None);
+            view::details(release, None).add_some("Signed", self.is_signed.then_some("yes")).print();
         }
     }
 

@@ -31,6 +31,11 @@ pub(super) fn size(bytes: i64) -> String {
 
 /// Prints a release's details, with its metrics if they are known.
 pub(super) fn print(release: &Release, counts: Option<&Counts>) {
+    details(release, counts).print();
+}
+
+/// A release's details, with its metrics if they are known.
+pub(super) fn details(release: &Release, counts: Option<&Counts>) -> Details {
     let mut details = Details::new();
     details.add("Label", String::from(release.label)).add("Target version", &*release.app_version);
     details.add("Rollout", rollout(release.is_disabled, release.rollout));
@@ -51,5 +56,5 @@ pub(super) fn print(release: &Release, counts: Option<&Counts>) {
         details.add("Active", counts.active.to_string()).add("Downloaded", counts.downloaded.to_string());
         details.add("Installed", counts.installed.to_string()).add("Failed", counts.failed.to_string());
     }
-    details.print();
+    details
 }

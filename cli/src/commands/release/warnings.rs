@@ -6,7 +6,7 @@ use shared::package::{is_bundle, is_single_bundle};
 
 use std::path::Path;
 
-use crate::bundle::{Platform, PublicKey};
+use crate::bundle::{Builder, Platform, PublicKey, sdk};
 use crate::context::Context;
 use crate::output::times;
 use crate::package::signature::{SigningKey, VerifyingKey};
@@ -69,6 +69,16 @@ pub(super) fn unverified(platform: Platform, public_key: &PublicKey, key: Option
             "the public key of the {platform} app ({source}) {why}: devices refuse every release. Correct it, and ship a new build"
         )),
     }
+}
+
+/// A project without an SDK: its app never asks for what is released.
+pub(super) fn without_sdk(builder: &Builder) -> Option<String> {
+    (!builder.has_sdk()).then(|| {
+        format!(
+            "package.json has no CodePush SDK, so the app never asks for updates, and no device gets this release. Install one and follow its instructions, for example: {}",
+            sdk::INSTALL
+        )
+    })
 }
 
 /// A package in which devices find nothing to run. It is only a warning: an SDK can be told another name.

@@ -233,6 +233,7 @@ async fn what_cannot_be_read_is_left_alone_and_named() {
         "{}",
         printed.err
     );
+    assert!(printed.err.contains("✓ Nothing else in the Capacitor project needs changes for Production of demo."), "{}", printed.err);
 
     // A project file that is no TOML is the user's to mend, for every command.
     place.cli.write("updraft.toml", "server = \n");
@@ -340,8 +341,11 @@ async fn a_project_without_an_sdk_and_a_server_of_this_machine_are_said_to() {
     place.cli.write("package.json", package("react-native"));
     place.cli.write("android/app/src/main/res/values/strings.xml", STRINGS);
     let without = "warning: package.json has no CodePush SDK, so the app never asks for updates. Install one";
-    let local =
-        format!("warning: {} is this machine, and phones do not reach it by this name. For tests on Android, run `adb", place.app.base);
+    let port = place.app.base.rsplit(':').next().unwrap();
+    let local = format!(
+        "warning: {} is this machine, and phones do not reach it by this name. For tests on Android, run `adb reverse tcp:{port} tcp:{port}`",
+        place.app.base
+    );
     let printed = place.cli.expect(0, INIT).await.err;
     assert!(printed.contains(without) && printed.contains(&local), "{printed}");
     let warnings = async || {
@@ -351,6 +355,9 @@ async fn a_project_without_an_sdk_and_a_server_of_this_machine_are_said_to() {
     };
     let found = warnings().await;
     assert!(found.len() == 2 && found[0].contains("has no CodePush SDK") && found[1].contains("is this machine"), "{found:?}");
+    let summary = place.cli.expect(0, &["doctor"]).await.err;
+    let missing = "The project's packages are not installed. Run `npm install` in the project. Then run `updraft doctor` again.";
+    assert!(summary.contains(missing) && !summary.contains("Nothing failed"), "{summary}");
 
     let dependencies = json!({ "react-native": "0.79.0", "@code-push-next/react-native-code-push": "10.1.0" });
     place.cli.write("package.json", json!({ "dependencies": dependencies }).to_string());

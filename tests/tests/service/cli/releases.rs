@@ -168,6 +168,9 @@ async fn a_rollback_names_its_release_and_says_which_fit() {
     let place = Place::new().await;
     place.release("one", &[]).await;
     place.release("two", &["-t", "^2.0.0"]).await;
+    // An earlier release of other app versions is not only older.
+    let checked = place.cli.expect(0, &["check", "--app-version", "2.0.0"]).await;
+    assert!(checked.out.contains("v1\tversion\tIt is for app version ^1.0.0, and the device has 2.0.0.\n"), "{}", checked.out);
     // Without a terminal the question cannot be asked: v2 has no release before it that fits.
     let (what, next) = place.cli.run(&["release", "rollback"]).await.error(5);
     assert_eq!(what, "v1 targets other app versions than the newest release, v2");

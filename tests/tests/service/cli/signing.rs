@@ -49,7 +49,9 @@ async fn a_signed_release_is_accepted_by_devices_with_the_key_and_by_no_others()
     cli.write("CodePush/main.jsbundle", "console.log(\"v2\");\n");
     cli.write("CodePush/assets/a.png", "PNGDATA");
     let key = |name: &str| cli.project().join(name);
-    let released = cli.json(&CREATE).await["package"].take();
+    let mut document = cli.json(&CREATE).await;
+    assert_eq!((&document["isSigned"], &document["app"], &document["deployment"]), (&json!(true), &json!("demo"), &json!("Production")));
+    let released = document["package"].take();
     // The hash is that of the unsigned package.
     assert_eq!(released["packageHash"], "c30e7b33d7e96775f8fa19604daac949e03e5134d5287f21571f6ba178931893");
     assert!(!cli.project().join("CodePush/.codepushrelease").exists(), "the folder stays as it is");
@@ -70,6 +72,19 @@ async fn a_signed_release_is_accepted_by_devices_with_the_key_and_by_no_others()
     let released = secret.json(&[&CREATE[..6], &["env:SIGN_KEY"]].concat()).await["package"].take();
     let archive = downloaded(&app, &released, secret.project().join("second.zip")).await;
     assert_eq!(refusal(&archive, &secret.project().join("old-public.pem")).await, json!(null));
+
+    // People are told. A release without a signature says nothing about it.
+    secret.write("CodePush/main.jsbundle", "console.log(\"v4\");\n");
+    std::fs::remove_file(secret.project().join("CodePush/.codepushrelease")).unwrap();
+    for (create, is_signed) in [(&CREATE[..], true), (&CREATE[..5], false)] {
+        assert_eq!(secret.json(&[create, &["--dry-run"]].concat()).await["isSigned"], is_signed);
+        assert_eq!(secret.expect(0, &[create, &["--dry-run"]].concat()).await.out.contains("Signed:\tyes\n"), is_signed);
+    }
+    let printed = secret.expect(0, &CREATE).await;
+    assert!(printed.out.contains("Signed:\tyes\n"), "{}", printed.out);
+    secret.write("CodePush/main.jsbundle", "console.log(\"v5\");\n");
+    let printed = secret.expect(0, &CREATE[..5]).await;
+    assert!(!printed.out.contains("Signed"), "{}", printed.out);
 }
 
 #[tokio::test(flavor = "multi_thread")]

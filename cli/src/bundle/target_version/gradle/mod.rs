@@ -8,7 +8,7 @@ mod value;
 
 use std::path::{Path, PathBuf};
 
-use self::script::Statement;
+use self::script::{Statement, Token};
 use self::value::{Expression, Scope};
 
 /// What a build file says about the version.
@@ -53,6 +53,30 @@ pub(in crate::bundle) fn enable_hermes(text: &str) -> Option<bool> {
         }
         _ => None,
     })
+}
+
+/// The values of a string that a build file adds to the app's resources: `resValue "string", "name", "value"`. One that it computes, or that cannot be
+/// read, is a text that begins with `$`.
+pub(in crate::bundle) fn resource_strings(text: &str, name: &str) -> Vec<String> {
+    const COMPUTED: &str = "$computed";
+    let Ok(statements) = script::read(text) else {
+        return if text.contains(name) { vec![COMPUTED.to_owned()] } else { Vec::new() };
+    };
+    let is_name = |token: &Token| matches!(token, Token::Text { text, .. } if text == name);
+    let mut found = Vec::new();
+    for Statement { tokens, .. } in statements {
+        let Some(place) = tokens.iter().position(is_name).filter(|_| tokens.iter().any(|token| token.word() == Some("resValue"))) else {
+            continue;
+        };
+        let rest: Vec<&Token> = tokens.iter().skip(place + 1).filter(|token| !token.is(',') && !token.is(')')).collect();
+        let value = match rest.as_slice() {
+            // The quotes are for Android's tools.
+            [Token::Text { text, .. }] => text.trim().trim_matches('"').to_owned(),
+            _ => COMPUTED.to_owned(),
+        };
+        found.push(value);
+    }
+    found
 }
 
 /// What variables can be found in: the build file, that of the root project, and the properties of both.
@@ -134,6 +158,24 @@ mod tests {
         }
         let file = find(folder.path(), None).unwrap();
         version(folder.path(), &file).map(|found| format!("{} from {}", found.version, found.source))
+    }
+
+    #[test]
+    fn strings_that_become_resources_are_read() {
+        let found = |value: &str| resource_strings(&format!("android {{ buildTypes {{ release {{\n{value}\n}} }} }}"), "Key");
+        for value in
+            ["resValue 'string', \"Key\", '\"abc\"'", "resValue(\"string\", \"Key\", \"\\\"abc\\\"\")", "resValue 'string', 'Key', 'abc'"]
+        {
+            assert_eq!(found(value), ["abc"], "{value}");
+        }
+        assert_eq!(found("resValue 'string', 'Key', '\"\"'"), [""]);
+        assert_eq!(found("resValue 'string', 'Key', \"\\\"${key}\\\"\""), ["${key}"]);
+        for value in ["resValue 'string', 'Key', '\"' + key + '\"'", "resValue 'string', 'Key', getProperty('x')"] {
+            assert_eq!(found(value), ["$computed"], "{value}");
+        }
+        assert!(found("// resValue 'string', 'Key', 'abc'").is_empty());
+        assert!(found("buildConfigField 'String', 'Key', 'abc'").is_empty());
+        assert_eq!(resource_strings("} Key", "Key"), ["$computed"]);
     }
 
     fn app(text: &str) -> Result<String, String> {

@@ -3,10 +3,12 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::{Cli, Client, TestApp};
 use xtask::paths;
 
+use super::interrupts::{WAITING, ends_with_the_command};
 use super::{files, project, user};
 use crate::codepush::hermes::{patch_size, script};
 
@@ -143,4 +145,20 @@ async fn with_a_doubt_the_base_is_left_out() {
     let both: Vec<&str> = dry.iter().map(|argument| if *argument == "android" { "all" } else { argument }).collect();
     let (what, _) = cli.run(&[&both[..], &["--base", "older"]].concat()).await.error(2);
     assert!(what.contains("one platform"), "{what}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_compiler_that_prints_bytecode_ends_with_the_release() {
+    let [_, compiler] = compilers();
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let waits = format!("case \"$*\" in\n*-dump-bytecode*) {WAITING} ;;\nesac\nexec $HERMESC \"$@\"\n");
+    let cli = user_with(&app, &ada, &compiler, &waits);
+    cli.write("source.js", script("v1", "'Hello, ' + name"));
+    let dry = [&RELEASE[..], &["--dry-run"]].concat();
+    cli.json(&[&dry[..], &["--output-dir", "out"]].concat()).await;
+    cli.write("source.js", script("v2", "'Good morning, ' + name"));
+    let based = [&dry[..], &["--base", "out/CodePush/index.android.bundle"]].concat();
+    ends_with_the_command(&cli, &based, Signal::TERM).await;
 }

@@ -16,10 +16,11 @@ const BUNDLER: &str = "const fs = require('node:fs');\n\
     fs.writeFileSync(option('--bundle-output'), 'console.log(1);\\n');\n\
     fs.writeFileSync(option('--sourcemap-output'), '{}');\n";
 
-/// A user in a project that has these packages.
-fn with_packages(packages: &[&str]) -> Cli {
+/// A user in a project that has these packages, and names an SDK.
+pub(super) fn with_packages(packages: &[&str]) -> Cli {
     let cli = with_tools(Cli::new());
-    let dependencies: serde_json::Map<_, _> = packages.iter().map(|name| ((*name).to_owned(), json!("1.0.0"))).collect();
+    let named = packages.iter().chain(&["react-native-code-push"]);
+    let dependencies: serde_json::Map<_, _> = named.map(|name| ((*name).to_owned(), json!("1.0.0"))).collect();
     cli.write("package.json", json!({ "name": "sample", "dependencies": dependencies }).to_string());
     cli.write("index.js", "");
     for name in packages {
@@ -141,6 +142,22 @@ async fn a_release_that_the_apps_public_key_does_not_verify_is_warned_about() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_project_without_an_sdk_is_warned_about() {
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    cli.write("android/gradle.properties", "hermesEnabled=false\n");
+    assert_eq!(cli.json(&RELEASE).await["warnings"], json!([]));
+    cli.write("package.json", json!({ "name": "sample", "dependencies": { "react-native": "1", "code-push-cli": "1" } }).to_string());
+    let printed = cli.expect(0, &RELEASE).await;
+    assert!(printed.err.contains("warning: package.json has no CodePush SDK"), "{}", printed.err);
+    let document = cli.json(&RELEASE).await;
+    let warnings = document["warnings"].as_array().unwrap();
+    assert!(warnings.len() == 1 && warnings[0].as_str().unwrap().contains("no device gets this release"), "{document}");
+    // In a monorepo, another package can name it.
+    cli.write("../node_modules/@acme/react-native-code-push/package.json", "{}");
+    assert_eq!(cli.json(&RELEASE).await["warnings"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_base_that_is_no_bytecode_is_refused_before_the_build() {
     let cli = with_packages(&["react-native", "@react-native-community/cli"]);
     cli.write("node_modules/react-native/cli.js", "require('node:fs').writeFileSync('it-was-built', '');\n");
@@ -212,7 +229,8 @@ async fn the_code_of_packages_gets_neither_credential_nor_key() {
     assert!(key.status.success());
     let cli = cli.with("UPDRAFT_TOKEN", "a-credential").with("SIGN_KEY", &String::from_utf8(key.stdout).unwrap());
     cli.write("node_modules/react-native/cli.js", format!("{BUNDLER}fs.writeFileSync('environment', JSON.stringify(process.env));\n"));
-    cli.expect(0, &[&RELEASE[..], &["--no-hermes", "--sign-key", "env:SIGN_KEY"]].concat()).await;
+    let ended = cli.expect(0, &[&RELEASE[..], &["--no-hermes", "--sign-key", "env:SIGN_KEY"]].concat()).await;
+    assert!(ended.out.contains("Signed:\tyes\n"), "{}", ended.out);
     let seen: serde_json::Value = serde_json::from_slice(&std::fs::read(cli.project().join("environment")).unwrap()).unwrap();
     assert!(
         seen["UPDRAFT_TOKEN"].is_null() && seen["SIGN_KEY"].is_null() && seen["PATH"].is_string(),

@@ -2,6 +2,8 @@
 
 mod base;
 mod errors;
+mod interrupts;
+mod keys;
 mod reference;
 mod releases;
 

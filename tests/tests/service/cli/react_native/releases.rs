@@ -10,7 +10,7 @@ use xtask::paths;
 use super::{MAGIC, files, project, user};
 
 /// Releases both platforms of a project, and checks what devices get.
-async fn both_platforms(command: &str, project_name: &str, version_sources: [&str; 2]) {
+async fn both_platforms(command: &str, project_name: &str, version_sources: [&str; 2], has_sdk: bool) {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     for name in ["demo-ios", "demo-android"] {
@@ -28,7 +28,12 @@ async fn both_platforms(command: &str, project_name: &str, version_sources: [&st
     ] {
         let document = &released[platform];
         assert_eq!((&document["platform"], &document["targetVersion"]), (&json!(platform), &json!("1.2.3")));
-        assert_eq!((&document["targetVersionSource"], &document["warnings"]), (&json!(source), &json!([])));
+        assert_eq!((&document["targetVersionSource"], &document["isSigned"]), (&json!(source), &json!(false)));
+        assert_eq!((&document["app"], &document["deployment"]), (&json!(format!("demo-{platform}")), &json!("Production")));
+        // What is about both platforms is said once.
+        let warnings = document["warnings"].as_array().unwrap();
+        assert_eq!(warnings.len(), usize::from(platform == "ios" && !has_sdk), "{document}");
+        assert!(warnings.iter().all(|text| text.as_str().unwrap().starts_with("package.json has no CodePush SDK")), "{document}");
         let release = &document["package"];
         assert_eq!((&release["label"], &release["appVersion"], &release["description"]), (&json!("v1"), &json!("1.2.3"), &json!("one")));
         let files = files(&app, release).await;
@@ -63,12 +68,12 @@ async fn symbolicated(project: &Path, bundle: &Path, map: &Path) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn react_native_in_one_command() {
     let ios = "MARKETING_VERSION of the target Sample in ios/Sample.xcodeproj/project.pbxproj";
-    both_platforms("react-native", "react-native", [ios, "versionName in android/app/build.gradle"]).await;
+    both_platforms("react-native", "react-native", [ios, "versionName in android/app/build.gradle"], true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn expo_in_one_command() {
-    both_platforms("expo", "expo", ["expo.version in app.json"; 2]).await;
+    both_platforms("expo", "expo", ["expo.version in app.json"; 2], false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

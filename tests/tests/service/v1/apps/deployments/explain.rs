@@ -61,7 +61,7 @@ async fn each_reason_and_verdict_is_explained() {
     assert_eq!(verdicts(&answer), [("v3", "version"), ("v2", "disabled"), ("v1", "same_contents")]);
     assert_eq!((&answer["updateInfo"]["updateAppVersion"], &answer["updateInfo"]["appVersion"]), (&json!(true), &json!("^2.0.0")));
     let companion = explain(&ada, &[("appVersion", "9.9.9"), ("isCompanion", "true")]).await.assert(200);
-    assert_eq!(verdicts(&companion), [("v3", "chosen"), ("v2", "older"), ("v1", "older")]);
+    assert_eq!(verdicts(&companion), [("v3", "chosen"), ("v2", "disabled"), ("v1", "older")]);
 
     // v4: a rollout, to devices inside and outside.
     release(&ada, "Production", "four", json!({ "rollout": 25, "isMandatory": true })).await;
@@ -69,7 +69,7 @@ async fn each_reason_and_verdict_is_explained() {
     let answer = explain(&ada, &[("appVersion", "1.0.0"), ("clientUniqueId", &inside)]).await.assert(200);
     assert_eq!(code(&answer), "in_rollout");
     assert_eq!(answer["bucket"], bucket(&format!("{inside}-v4")));
-    assert_eq!(verdicts(&answer), [("v4", "chosen"), ("v3", "older"), ("v2", "older"), ("v1", "older")]);
+    assert_eq!(verdicts(&answer), [("v4", "chosen"), ("v3", "version"), ("v2", "disabled"), ("v1", "older")]);
     let members = (&answer["updateInfo"]["isMandatory"], &answer["updateInfo"]["label"], &answer["updateInfo"]["description"]);
     assert_eq!(members, (&json!(true), &json!("v4"), &Value::Null), "a release without notes has no description");
     let answer = explain(&ada, &[("appVersion", "1.0.0"), ("client_unique_id", &outside)]).await.assert(200);
