@@ -181,27 +181,10 @@ pub(crate) struct Wrk {
 impl Wrk {
     /// Finds wrk on `PATH`; else unpacks Debian's packages into the cache, which does not need root.
     pub(crate) fn find(session: &Session) -> Result<Self, Failure> {
-        const PACKAGES: [&str; 2] = ["wrk", "libluajit-5.1-2"];
         if let Some(program) = paths::on_path("wrk") {
             return Ok(Self { program, libraries: None });
         }
-        let tools = paths::cache()?.join("tools");
-        let home = tools.join("wrk");
-        if !home.is_dir() {
-            if paths::on_path("apt-get").is_none() || paths::on_path("dpkg").is_none() {
-                return Err(Failure::Message("wrk is required, but it is not on PATH".to_owned()));
-            }
-            say(format!("unpacking Debian's {} into {}", PACKAGES.join(" and "), home.display()));
-            let unfinished = tools.join(".unfinished-wrk");
-            remove(&unfinished)?;
-            fs::create_dir_all(&unfinished)?;
-            session.output(Command::new("apt-get").arg("download").args(PACKAGES).current_dir(&unfinished))?;
-            for entry in fs::read_dir(&unfinished)? {
-                let package = entry?.path();
-                session.run(Command::new("dpkg").arg("-x").arg(package).arg(&unfinished))?;
-            }
-            fs::rename(&unfinished, &home)?;
-        }
+        let home = unpacked(session, "wrk", &["wrk", "libluajit-5.1-2"])?;
         let folders = fs::read_dir(home.join("usr/lib"))?.filter_map(|entry| Some(entry.ok()?.path()));
         let libraries = folders.into_iter().find(|folder| folder.is_dir());
         Ok(Self { program: home.join("usr/bin/wrk"), libraries })
@@ -212,6 +195,37 @@ impl Wrk {
         command.envs(self.libraries.iter().map(|folder| ("LD_LIBRARY_PATH", folder)));
         command
     }
+}
+
+/// Finds nginx on `PATH`; else unpacks Debian's package into the cache, which does not need root.
+pub(crate) fn nginx(session: &Session) -> Result<PathBuf, Failure> {
+    match paths::on_path("nginx") {
+        Some(program) => Ok(program),
+        None => Ok(unpacked(session, "nginx", &["nginx"])?.join("usr/sbin/nginx")),
+    }
+}
+
+/// The folder in the cache with what Debian's packages contain.
+fn unpacked(session: &Session, name: &str, packages: &[&str]) -> Result<PathBuf, Failure> {
+    let tools = paths::cache()?.join("tools");
+    let home = tools.join(name);
+    if home.is_dir() {
+        return Ok(home);
+    }
+    if paths::on_path("apt-get").is_none() || paths::on_path("dpkg").is_none() {
+        return Err(Failure::Message(format!("{name} is required, but it is not on PATH")));
+    }
+    say(format!("unpacking Debian's {} into {}", packages.join(" and "), home.display()));
+    let unfinished = tools.join(format!(".unfinished-{name}"));
+    remove(&unfinished)?;
+    fs::create_dir_all(&unfinished)?;
+    session.output(Command::new("apt-get").arg("download").args(packages).current_dir(&unfinished))?;
+    for entry in fs::read_dir(&unfinished)? {
+        let package = entry?.path();
+        session.run(Command::new("dpkg").arg("-x").arg(package).arg(&unfinished))?;
+    }
+    fs::rename(&unfinished, &home)?;
+    Ok(home)
 }
 
 fn remove(folder: &Path) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use clap::Args;
 use xtask::paths;
 
 use crate::session::{self, Failure, Session};
-use crate::tools::Kit;
+use crate::tools::{self, Kit};
 use crate::worker;
 
 /// Options for update checks.
@@ -93,6 +93,15 @@ pub(super) fn logins(session: &Session) -> Result<(), Failure> {
     let mut bench = session::cargo();
     bench.args(["bench", "--package", "tests", "--bench", "logins", "--profile", "dev"]);
     session.run(bench.env("UPDRAFT_CONTROL", paths::target().join("release/updraft-control")))
+}
+
+/// Runs downloads.
+pub(super) fn downloads(session: &Session) -> Result<(), Failure> {
+    let nginx = tools::nginx(session)?;
+    session.run(session::cargo().args(["build", "--release", "--package", "control", "--bin", "updraft-control"]))?;
+    let mut bench = session::cargo();
+    bench.args(["bench", "--package", "tests", "--bench", "downloads", "--profile", "dev"]);
+    session.run(bench.env("UPDRAFT_CONTROL", paths::target().join("release/updraft-control")).env("UPDRAFT_NGINX", nginx))
 }
 
 /// Runs update checks, reports or pages. The load driver compares the results with their limits.
