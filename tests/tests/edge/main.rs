@@ -19,6 +19,7 @@ mod react_native;
 mod readme;
 mod replay;
 mod reports;
+mod rotation;
 mod sdk;
 mod sdk_sync;
 mod self_hosted;
