@@ -15,6 +15,7 @@ mod logins;
 mod outage;
 mod panics;
 mod pass_through;
+mod previous_release;
 mod react_native;
 mod readme;
 mod replay;
