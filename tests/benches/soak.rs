@@ -1,13 +1,13 @@
 //! The full-size soak test, on the database of `TEST_DATABASE`, with the numeric options `--events`, `--clients`, `--kills` and `--seed`. Prints a
 //! summary and fails on any error. With `edge` it runs the load on the edge instead, with `attacks` the attacks on connections, with `import` imports
-//! that are killed, with `storage` random changes of what is stored.
+//! that are killed, with `storage` random changes of what is stored, with `upgrade` the upgrade from the previous release.
 //!
 //! The program is `updraft-control` next to this one, or the one in `UPDRAFT_CONTROL`.
 
 use std::process::ExitCode;
 
 use tests::load::{self, Size};
-use tests::soak::{Plan, attacks, import, run, storage};
+use tests::soak::{Plan, attacks, import, run, samples, storage, upgrade};
 
 /// The requested run, or `None` if the arguments are invalid. Cargo adds `--bench`.
 fn plan() -> Option<Plan> {
@@ -52,6 +52,15 @@ async fn main() -> ExitCode {
             is_faulty |= !outcome.faults.is_empty();
         }
         return if is_faulty { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+    }
+    if std::env::args().skip(1).filter(|word| word != "--bench").eq(["upgrade", "--keep-samples"]) {
+        samples::keep(&upgrade::Previous::built()).await;
+        return ExitCode::SUCCESS;
+    }
+    if std::env::args().skip(1).filter(|word| word != "--bench").eq(["upgrade"]) {
+        let outcome = upgrade::run(&upgrade::Previous::built()).await;
+        println!("{outcome}");
+        return if outcome.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let Some(plan) = plan() else {
         eprintln!("soak: --events (10 or more), --clients (1 or more), --kills and --seed take a number each");

@@ -7,6 +7,7 @@ use std::path::Path;
 use control::testing;
 use control::testing::server::{self, Running};
 use control::testing::{AppState, Clock, Config, Db, Entropy, TestClock};
+use shared::time::UnixMillis;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
@@ -21,7 +22,7 @@ pub const EDGE_SECRET: &str = "edge-secret-of-the-tests-0123456789abcdef";
 /// Signs download URLs in tests.
 pub const DOWNLOAD_SECRET: &str = "download-secret-of-the-tests-0123456789ab";
 /// The encryption key in tests.
-const ENCRYPTION_KEY: &str = "t1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+pub const ENCRYPTION_KEY: &str = "t1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 /// How a test's server differs from the default.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +37,8 @@ pub struct Options {
     pub has_bucket: bool,
     /// The machine's clock instead of a test clock: for tests with another program.
     pub has_machine_clock: bool,
+    /// When the test clock starts; defaults to the machine's time.
+    pub start: Option<UnixMillis>,
 }
 
 impl Options {
@@ -73,7 +76,7 @@ impl TestApp {
     pub async fn spawn_with(options: Options) -> Self {
         let database = TestDatabase::create().await;
         let folder = TempDir::new().unwrap();
-        let clock = TestClock::starting_now();
+        let clock = options.start.map_or_else(TestClock::starting_now, TestClock::at);
         // The suite runs once more with a bucket.
         let is_in_bucket = options.has_bucket || std::env::var("TEST_STORAGE").is_ok_and(|storage| storage == "s3");
         let bucket = if is_in_bucket { Some(TestBucket::start()) } else { None };

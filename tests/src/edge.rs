@@ -43,8 +43,10 @@ pub struct EdgeOptions {
     pub reports: Consumer,
     /// Bindings to remove from the Worker.
     pub missing: Vec<&'static str>,
-    /// The URL of a scripted control plane, instead of a [`TestApp`].
+    /// The URL of another control plane than a [`TestApp`], such as a scripted one.
     pub stand_in: Option<String>,
+    /// The folder of KV and R2, for Workers that share them. Otherwise each has its own.
+    pub storage: Option<PathBuf>,
     /// The folder of a build of the Worker other than `edge/build`.
     pub worker: Option<PathBuf>,
     /// The Worker's `EDGE_SECRET`, if it differs from the control plane's.
@@ -239,6 +241,19 @@ impl Edge {
         client.send(client.request(Method::PUT, &path).body(bytes.to_vec())).await.assert(200);
     }
 
+    /// The settings with which a control plane publishes to this KV and stores bundles in this R2, by their full names.
+    pub fn settings_of_control(&self) -> [(String, String); 6] {
+        let settings = [
+            ("UPDRAFT_KV_API", self.kv_api.clone()),
+            ("UPDRAFT_KV_NAMESPACE", NAMESPACE.to_owned()),
+            ("UPDRAFT_KV_TOKEN", "any text serves the local API".to_owned()),
+            ("UPDRAFT_STORAGE", self.bundles()),
+            ("AWS_ACCESS_KEY_ID", BUCKET_KEY.0.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", BUCKET_KEY.1.to_owned()),
+        ];
+        settings.map(|(name, value)| (name.to_owned(), value))
+    }
+
     /// The bucket of dead letters for `updraft-control reports replay --from`; [`BUCKET_KEY`] has its credentials.
     pub fn bucket(&self) -> String {
         self.bucket_of(DEAD_LETTERS)
@@ -292,7 +307,7 @@ fn server(options: &EdgeOptions) -> (DevServer, TempDir) {
         root: paths::root(),
         worker: options.worker.clone().unwrap_or_else(|| paths::root().join("edge/build")),
         work: folder.path().join("work"),
-        persist: folder.path().join("persist"),
+        persist: options.storage.clone().unwrap_or_else(|| folder.path().join("persist")),
         port,
         public_port: port,
         control_url: options.stand_in.clone().unwrap_or_default(),

@@ -49,6 +49,7 @@ pub mod screens;
 pub mod second_factors;
 pub mod self_hosted;
 pub mod signed;
+pub mod site;
 pub mod smtp;
 pub mod soak;
 pub mod stand_in;

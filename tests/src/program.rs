@@ -1,11 +1,11 @@
 //! The program `updraft-control` built with these tests: run until it exits, or serving.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -44,10 +44,19 @@ pub(crate) fn built(name: &str) -> PathBuf {
 
 /// Runs a command until it exits, with only these settings by their full names.
 pub async fn run(settings: &BTreeMap<String, String>, arguments: &[&str]) -> Ended {
-    let mut command = Command::new(program());
+    run_other(&program(), settings, arguments, "").await
+}
+
+/// The same for another program, such as an earlier release, with this standard input.
+pub async fn run_other(program: &Path, settings: &BTreeMap<String, String>, arguments: &[&str], input: &str) -> Ended {
+    let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(settings).kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = timeout(patience(), command.output()).await.expect("the program exits").unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // It is fine if the program exits before it reads its input.
+    let _ended = stdin.write_all(input.as_bytes()).await;
+    drop(stdin);
+    let output = timeout(patience(), child.wait_with_output()).await.expect("the program exits").unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
@@ -67,6 +76,13 @@ impl Serving {
     /// Starts it with only these settings by their full names.
     pub async fn start(settings: &BTreeMap<String, String>) -> Self {
         let mut command = Command::new(program());
+        command.arg("serve");
+        Self::start_as(command, settings).await
+    }
+
+    /// Another program with its own settings, such as an earlier release. It listens on `UPDRAFT_LISTEN`, which the settings have.
+    pub async fn start_other(program: &Path, settings: &BTreeMap<String, String>) -> Self {
+        let mut command = Command::new(program);
         command.arg("serve");
         Self::start_as(command, settings).await
     }
@@ -101,8 +117,8 @@ impl Serving {
         command
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
-            .envs(settings)
             .env("UPDRAFT_LISTEN", "127.0.0.1:0")
+            .envs(settings)
             .kill_on_drop(true);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let errors = tokio::spawn(all(child.stderr.take().unwrap()));

@@ -11,6 +11,7 @@ mod lock;
 mod npm;
 mod packages;
 mod postgres;
+mod previous;
 mod projects;
 mod prose;
 mod python;
@@ -115,6 +116,7 @@ fn run(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Soak { other: Some(soak::Other::Attacks), .. } => soak::run_attacks(session),
         Command::Soak { other: Some(soak::Other::Import), .. } => soak::run_import(session),
         Command::Soak { other: Some(soak::Other::Storage), .. } => soak::run_storage(session),
+        Command::Soak { other: Some(soak::Other::Upgrade(options)), .. } => soak::run_upgrade(session, options),
         Command::Soak { other: None, plan } => soak::run(session, &plan),
         Command::Screenshots => screenshots::run(session),
         Command::Dist(options) => packages::run(session, &options),

@@ -1,7 +1,8 @@
 //! `cargo xtask soak`: sends 200,000 random events from 5,000 devices to a release build of the control plane, which is killed 20 times meanwhile, and
 //! compares the counters with the expected values; on SQLite, then on PostgreSQL. `cargo xtask soak edge`: floods of random requests, and many devices
 //! at once. `cargo xtask soak attacks`: attacks with connections alone, and a planted panic. `cargo xtask soak import`: imports that are killed.
-//! `cargo xtask soak storage`: random changes of what is stored, by a program that is killed.
+//! `cargo xtask soak storage`: random changes of what is stored, by a program that is killed. `cargo xtask soak upgrade`: the way from the previous release
+//! to this one, under load.
 
 use std::env;
 
@@ -10,6 +11,7 @@ use xtask::paths;
 
 use crate::{
     postgres::Cluster,
+    previous::Previous,
     session::{self, Failure, Session, say},
     tools::Kit,
     worker,
@@ -29,6 +31,17 @@ pub(crate) enum Other {
     /// Upload, promote, roll back and delete 10,000 times at random, in a folder and in a bucket, with a release build that is killed 400 times on each; every
     /// release must keep its bundle, and nothing else may stay
     Storage,
+    /// Upgrade the control plane and the edge from the previous release, step by step as documented, under load; no check, report or download may fail, and
+    /// every answer must stay equal
+    Upgrade(Upgrade),
+}
+
+/// The options of `soak upgrade`.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Upgrade {
+    /// Keep what the previous release wrote in tests/samples/previous-release, where tests read it
+    #[arg(long)]
+    keep_samples: bool,
 }
 
 /// The command's options, passed on to the soak test.
@@ -83,6 +96,18 @@ pub(crate) fn run_import(session: &Session) -> Result<(), Failure> {
 /// Runs random changes of what is stored, and fails if a release lost its bundle, or something stayed.
 pub(crate) fn run_storage(session: &Session) -> Result<(), Failure> {
     run_killed(session, "storage")
+}
+
+/// Runs the upgrade from the previous release, and fails if a request failed or an answer changed.
+pub(crate) fn run_upgrade(session: &Session, options: Upgrade) -> Result<(), Failure> {
+    let previous = Previous::find(session)?;
+    let (old_worker, old_control) = (previous.worker(session)?, previous.control(session)?);
+    worker::build_within_limit(session, &Kit::for_worker(session)?)?;
+    session.run(session::cargo().args(["build", "--package", "control", "--bin", "updraft-control"]))?;
+    let mut command = session::cargo();
+    command.args(["bench", "--package", "tests", "--bench", "soak", "--profile", "dev", "--", "upgrade"]);
+    command.args(options.keep_samples.then_some("--keep-samples"));
+    session.run(command.env("UPDRAFT_PREVIOUS_WORKER", old_worker).env("UPDRAFT_PREVIOUS_CONTROL", old_control))
 }
 
 /// Runs a soak test that kills the release build.

@@ -34,8 +34,8 @@ struct Tool<'t> {
 enum Source<'t> {
     /// The package of this name in cargo's registry.
     Registry(&'t str),
-    /// The package in this folder of the repository.
-    Folder(&'t str),
+    /// The package in this folder, absolute.
+    Folder(&'t Path),
 }
 
 /// The tools that build the Worker.
@@ -51,12 +51,17 @@ pub(crate) struct Kit {
 impl Kit {
     /// Installs what is missing: the Wasm target, the npm packages, wasm-bindgen, worker-build.
     pub(crate) fn for_worker(session: &Session) -> Result<Self, Failure> {
+        Self::for_worker_of(session, &paths::root())
+    }
+
+    /// The same for the Worker of another state of the repository, whose root is `source`.
+    pub(crate) fn for_worker_of(session: &Session, source: &Path) -> Result<Self, Failure> {
         wasm_target(session)?;
         npm::install(session)?;
         let node = paths::node(&paths::root())?;
         // wasm-bindgen's program and library must have the same version.
-        let version = locked_version("wasm-bindgen")?;
-        let bindgen = Tool { version: &version, program: "bindgen", source: Source::Folder("xtask/bindgen") };
+        let version = locked_version(source, "wasm-bindgen")?;
+        let bindgen = Tool { version: &version, program: "bindgen", source: Source::Folder(&source.join("xtask/bindgen")) };
         let versions = format!("worker-build {} wasm-bindgen {version}", WORKER_BUILD.version);
         Ok(Self { node, worker_build: WORKER_BUILD.install(session)?, wasm_bindgen: bindgen.install(session)?, versions })
     }
@@ -228,16 +233,17 @@ fn unpacked(session: &Session, name: &str, packages: &[&str]) -> Result<PathBuf,
     Ok(home)
 }
 
-fn remove(folder: &Path) -> Result<(), Failure> {
+/// Removes a folder with everything in it, if it is there.
+pub(crate) fn remove(folder: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),
     }
 }
 
-/// The version of `package` in `Cargo.lock`.
-fn locked_version(package: &str) -> Result<String, Failure> {
-    let text = fs::read_to_string(paths::root().join("Cargo.lock"))?;
+/// The version of `package` in the `Cargo.lock` of the repository at `root`.
+fn locked_version(root: &Path, package: &str) -> Result<String, Failure> {
+    let text = fs::read_to_string(root.join("Cargo.lock"))?;
     let lock: Table = text.parse().map_err(|error| Failure::Message(format!("Cargo.lock: {error}")))?;
     let packages = lock.get("package").and_then(Value::as_array).into_iter().flatten();
     let found = packages.filter_map(Value::as_table).find(|entry| entry.get("name").and_then(Value::as_str) == Some(package));

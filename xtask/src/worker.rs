@@ -37,7 +37,11 @@ const ENTRY: &str = "entry.js";
 
 /// A Worker in Rust and its build settings.
 pub(crate) struct Recipe {
-    /// The package's directory, relative to the root.
+    /// The root of the repository that has the package: this one, or an earlier state of it.
+    source: PathBuf,
+    /// Cargo's target directory.
+    target: PathBuf,
+    /// The package's directory, relative to that root.
     package: &'static str,
     /// The output directory.
     pub(crate) folder: PathBuf,
@@ -49,17 +53,31 @@ pub(crate) struct Recipe {
 impl Recipe {
     /// The Worker as deployed.
     pub(crate) fn edge() -> Self {
-        Self { package: "edge", folder: paths::root().join("edge/build"), features: &[], has_entry: true }
+        Self::here("edge", paths::root().join("edge/build"))
     }
 
     /// The Worker with planted panics, for the tests of panics.
     pub(crate) fn planted() -> Self {
-        Self { package: "edge", folder: paths::target().join(paths::PLANTED), features: &["planted-panic"], has_entry: true }
+        Self { features: &["planted-panic"], ..Self::here("edge", paths::target().join(paths::PLANTED)) }
     }
 
     /// The empty Worker that the edge is compared with.
     pub(crate) fn empty() -> Self {
-        Self { package: "bench/edge/empty-rust", folder: paths::target().join("bench-empty-rust"), features: &[], has_entry: false }
+        Self { has_entry: false, ..Self::here("bench/edge/empty-rust", paths::target().join("bench-empty-rust")) }
+    }
+
+    /// The Worker of another state of the repository, whose root is `source`, built into `folder`.
+    pub(crate) fn of(source: PathBuf, target: PathBuf, folder: PathBuf) -> Self {
+        Self { source, target, ..Self::here("edge", folder) }
+    }
+
+    fn here(package: &'static str, folder: PathBuf) -> Self {
+        Self { source: paths::root(), target: paths::target(), package, folder, features: &[], has_entry: true }
+    }
+
+    /// Whether this is the Worker of this repository as deployed.
+    fn is_deployed(&self) -> bool {
+        self.package == "edge" && self.features.is_empty() && self.source == paths::root()
     }
 
     /// The outputs.
@@ -89,12 +107,12 @@ pub(crate) fn build(session: &Session, kit: &Kit) -> Result<usize, Failure> {
 
 /// Builds a Worker if its inputs or outputs have changed.
 pub(crate) fn build_recipe(session: &Session, kit: &Kit, recipe: &Recipe) -> Result<(), Failure> {
-    let root = paths::root();
-    let package = root.join(recipe.package);
+    let (root, source) = (paths::root(), &recipe.source);
+    let package = source.join(recipe.package);
     // Concurrent `dev` and `test` would overwrite each other's outputs. Lock a file that neither writes.
     let _lock = lock::hold(&package.join("Cargo.toml"))?;
     let inputs: Vec<&str> = COMMON_INPUTS.into_iter().chain([recipe.package]).collect();
-    let inputs = digest(&root, &inputs, &format!("{} {}", kit.versions, recipe.features.join(",")))?;
+    let inputs = digest(source, &inputs, &format!("{} {}", kit.versions, recipe.features.join(",")))?;
     let stamp = recipe.folder.join(STAMP);
     let stamped = |inputs: &str| Ok::<_, Failure>(format!("{inputs} {}", digest(&recipe.folder, &recipe.outputs(), "")?));
     let shown = recipe.folder.strip_prefix(&root).unwrap_or(&recipe.folder).display();
@@ -102,12 +120,13 @@ pub(crate) fn build_recipe(session: &Session, kit: &Kit, recipe: &Recipe) -> Res
         say(format!("{shown} is up to date"));
         return Ok(());
     }
-    if recipe.package == "edge" {
+    if recipe.package == "edge" && *source == root {
         check_dependencies(session)?;
     }
     say(format!("building the Worker into {shown}"));
     let mut command = tools::command(&kit.worker_build);
     command.arg("--release").arg("--out-dir").arg(&recipe.folder).current_dir(&package).env("PATH", paths::path_with(&kit.node)?);
+    command.env("CARGO_TARGET_DIR", &recipe.target);
     command.args(recipe.features.iter().flat_map(|feature| ["--features", feature]));
     // worker-build would download tools that are not set here.
     command.env("WASM_BINDGEN_BIN", &kit.wasm_bindgen);
@@ -129,7 +148,7 @@ fn strip_names(recipe: &Recipe) -> Result<(), Failure> {
     let wasm = recipe.wasm();
     let named = fs::read(&wasm)?;
     let stripped = wasm::without_names(&named).ok_or_else(|| Failure::Message(format!("{} is not a Wasm module", wasm.display())))?;
-    if recipe.package == "edge" && recipe.features.is_empty() {
+    if recipe.is_deployed() {
         fs::create_dir_all(paths::target())?;
         fs::write(paths::target().join("edge-with-names.wasm"), named)?;
     }

@@ -2,15 +2,18 @@
 //! counters must match the set of events.
 //!
 //! `events` generates the events from a seed; `delivery` sends them in batches and directly; `server` runs the real program; `model` calculates the
-//! counters from the events alone. `attacks` is a separate soak test with attacks on connections, `import` one of imports that are killed. Start reading at [`run`].
+//! counters from the events alone. `attacks` is a separate soak test with attacks on connections, `import` one of imports that are killed, `upgrade` one of the
+//! way from the previous release. Start reading at [`run`].
 
 pub mod attacks;
 pub mod delivery;
 pub mod events;
 pub mod import;
 pub mod model;
+pub mod samples;
 pub mod server;
 pub mod storage;
+pub mod upgrade;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
