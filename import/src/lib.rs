@@ -8,6 +8,7 @@ pub mod compare;
 pub mod packages;
 pub mod plan;
 pub mod report;
+pub mod room;
 pub mod run;
 pub mod source;
 pub mod staging;

@@ -8,7 +8,7 @@ use futures_util::stream;
 use shared::keys::Label;
 
 use crate::plan::{self, Place, Plan, Problem, THE_ACCOUNT};
-use crate::run::Room;
+use crate::room::Room;
 use crate::source::{Fault, Source};
 use crate::staging::{Staged, Staging, StagingFault};
 
@@ -113,7 +113,7 @@ fn needed(plan: &Plan, room: &Room) -> (ByPackage, HashSet<Place>) {
         for deployment in &app.deployments {
             for release in &deployment.releases {
                 let place = place(&app.source_name, &deployment.source_name, release.label);
-                let is_known = room.here.contains_key(&place);
+                let is_known = room.package_hash(&place).is_some();
                 if room.leaves_alone(&place) || (room.is_settled(&place) && (!is_known || release.package_hash.is_some())) {
                     here.insert(place);
                 } else {
@@ -146,7 +146,7 @@ fn name_others(plan: &mut Plan, room: &Room, packages: &Packages) {
             for release in &deployment.releases {
                 let place = place(&app.source_name, &deployment.source_name, release.label);
                 let told = packages.staged.get(&place).map(|staged| &staged.package_hash).or(release.package_hash.as_ref());
-                let is_other = room.here.get(&place).zip(told).is_some_and(|(here, told)| here.package_hash != *told);
+                let is_other = room.package_hash(&place).zip(told).is_some_and(|(here, told)| here != told);
                 if is_other && !room.leaves_alone(&place) {
                     problems.push(Problem::new(place, OTHER_PACKAGE));
                 }

@@ -1,5 +1,7 @@
 //! What an import says at its end.
 
+mod planned;
+
 use std::fmt::{self, Display, Formatter};
 
 use serde::{Serialize, Serializer};
@@ -7,8 +9,9 @@ use shared::keys::Label;
 use shared::text::shell;
 
 use crate::packages::Packages;
-use crate::plan::{App, Place, Plan, Remark, printable};
-use crate::run::{NotTaken, Room};
+use crate::plan::{Plan, Remark, printable};
+use crate::room::{Differences, Room};
+use planned::Planned;
 
 /// What became of a collaborator of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -78,9 +81,8 @@ pub struct Report {
     pub left_out: Vec<Remark>,
     /// What is carried over in another form.
     notes: Vec<Remark>,
-    /// The lines of what a dry run would import.
-    #[serde(skip)]
-    planned: Vec<String>,
+    /// What an import would do.
+    planned: Vec<Planned>,
     /// What was written; `None` if nothing was.
     pub imported: Option<Vec<Imported>>,
 }
@@ -112,8 +114,8 @@ pub struct ImportedDeployment {
     pub last: Option<Label>,
     /// Releases whose package hash covers directory entries.
     pub marked: Vec<Label>,
-    /// What of its history was not taken over.
-    pub not_taken: NotTaken,
+    /// What of its history differs from the one here, and was not taken over.
+    pub differences: Differences,
     /// What became of its history.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -122,7 +124,7 @@ pub struct ImportedDeployment {
 impl ImportedDeployment {
     /// Whether it was left as it was.
     fn is_left_alone(&self) -> bool {
-        self.outcome == Outcome::HasOwn || !self.not_taken.cleared.is_empty()
+        self.outcome == Outcome::HasOwn || self.differences.is_cleared
     }
 }
 
@@ -153,7 +155,7 @@ impl Report {
 
     /// Notes what an import of this plan would do.
     pub(crate) fn plan(&mut self, plan: &Plan, room: &Room) {
-        self.planned = plan.apps.iter().flat_map(|app| planned(app, room)).collect();
+        self.planned = plan.apps.iter().map(|app| Planned::new(app, room)).collect();
     }
 
     /// What was found and would be imported, with a line for each deployment. For the question before an import.
@@ -167,7 +169,7 @@ impl Report {
 
     fn write_planned(&self, formatter: &mut impl fmt::Write) -> fmt::Result {
         writeln!(formatter, "\nWould be imported into the account {}:", printable(&self.account))?;
-        self.planned.iter().try_for_each(|line| writeln!(formatter, "  {line}"))
+        self.planned.iter().try_for_each(|app| write!(formatter, "{app}"))
     }
 
     fn write_found(&self, formatter: &mut impl fmt::Write) -> fmt::Result {
@@ -246,43 +248,6 @@ impl Display for Report {
     }
 }
 
-/// An app that would be imported: a line for each deployment, and one for its people.
-fn planned(app: &App, room: &Room) -> Vec<String> {
-    let mut lines: Vec<String> = app
-        .deployments
-        .iter()
-        .map(|deployment| {
-            let labels = deployment.releases.first().zip(deployment.releases.last());
-            let releases = match labels {
-                Some((first, last)) if first.label != last.label => {
-                    format!("{} releases, {} to {}", deployment.releases.len(), first.label, last.label)
-                }
-                Some((first, _)) => format!("1 release, {}", first.label),
-                None => "no releases".to_owned(),
-            };
-            let place = |label| Place { app: app.source_name.clone(), deployment: Some(deployment.source_name.clone()), label };
-            let new = deployment.releases.iter().filter(|release| !room.is_settled(&place(Some(release.label)))).count();
-            let not_taken = room.not_taken(&app.source_name, deployment);
-            let effect = match new {
-                _ if room.leaves_alone(&place(None)) => {
-                    format!("; would be left alone, because {OWN_RELEASES}{}", labels_not_taken(&not_taken))
-                }
-                _ if !not_taken.cleared.is_empty() => format!("; would be left alone, because {}", cleared(&not_taken.cleared)),
-                0 => "; nothing new, but what was changed there is taken over".to_owned(),
-                new => format!("; new: {new}"),
-            };
-            let has_effect = !deployment.releases.is_empty() || not_taken != NotTaken::default();
-            let effect = if has_effect { effect } else { String::new() };
-            format!("{} / {}: {releases}{effect}", app.name, deployment.name)
-        })
-        .collect();
-    let emails: Vec<&str> = app.collaborators.iter().map(|collaborator| collaborator.email.as_str()).collect();
-    if !emails.is_empty() {
-        lines.push(printable(&format!("{}: collaborators {}", app.name, emails.join(", "))));
-    }
-    lines
-}
-
 fn list(formatter: &mut impl fmt::Write, title: &str, remarks: &[Remark]) -> fmt::Result {
     if remarks.is_empty() {
         return Ok(());
@@ -296,19 +261,13 @@ fn by_email<S: Serializer>(collaborators: &[(String, Joined)], serializer: S) ->
 }
 
 fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &ImportedDeployment) -> fmt::Result {
-    let ImportedDeployment { name, releases, first, last, marked, not_taken, outcome } = deployment;
-    write!(formatter, "  {app} / {name}: ")?;
+    let ImportedDeployment { name, releases, first, last, marked, differences, outcome } = deployment;
     // Of a deployment that is left alone, these are the other server's and not those that are here.
     let there = if deployment.is_left_alone() { "on the other server " } else { "" };
-    write!(formatter, "{there}")?;
-    match (first, last) {
-        (Some(first), Some(last)) if first != last => write!(formatter, "{releases} releases, {first} to {last}")?,
-        (Some(first), _) => write!(formatter, "1 release, {first}")?,
-        _ => write!(formatter, "no releases")?,
-    }
+    write!(formatter, "  {app} / {name}: {there}{}", range(*releases, *first, *last))?;
     match outcome {
-        Outcome::Imported { .. } if !not_taken.cleared.is_empty() => {
-            writeln!(formatter, "; left alone, because {}", cleared(&not_taken.cleared))?;
+        Outcome::Imported { .. } if differences.is_cleared => {
+            writeln!(formatter, "; left alone, because {}", cleared(&differences.gone))?;
             let (name, app) = (shell::quoted(name), shell::option("--app", app));
             writeln!(formatter, "    To clear it here, too: `updraft deployment clear {name} {app}`.")?;
         }
@@ -316,11 +275,8 @@ fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &Impor
         Outcome::Imported { added, updated: 0, .. } => writeln!(formatter, "; new: {added}")?,
         Outcome::Imported { added, updated, .. } => writeln!(formatter, "; new: {added}, changed: {updated}")?,
         Outcome::HasOwn => {
-            writeln!(formatter, "; left alone, because {OWN_RELEASES}{}", labels_not_taken(not_taken))?;
-            if let Some(label) = not_taken.disabled.first() {
-                let (app, deployment) = (shell::option("--app", app), shell::option("--deployment", name));
-                writeln!(formatter, "    To disable one here, too: `updraft release disable {label} {app} {deployment}`.")?;
-            }
+            writeln!(formatter, "; left alone, because {OWN_RELEASES}{}", not_taken(differences))?;
+            write_disable(formatter, app, name, &differences.disabled, "To disable one here, too")?;
         }
         Outcome::OtherPackages { labels } => writeln!(
             formatter,
@@ -333,6 +289,11 @@ fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &Impor
         && !kept.is_empty()
     {
         writeln!(formatter, "    Changed both here and on the other server, so they keep what they have here: {}.", joined(kept))?;
+    }
+    if !differences.gone.is_empty() && !deployment.is_left_alone() {
+        let labels = joined(&differences.gone);
+        writeln!(formatter, "    No longer on the other server, but devices that ask here still get them: {labels}.")?;
+        write_disable(formatter, app, name, &differences.gone, "To disable one here")?;
     }
     if !marked.is_empty() {
         let labels = joined(marked);
@@ -358,10 +319,26 @@ fn cleared(here: &[Label]) -> String {
 }
 
 /// What of a history is not taken over, as the rest of a line.
-fn labels_not_taken(not_taken: &NotTaken) -> String {
+fn not_taken(differences: &Differences) -> String {
     let part = |what: &str, labels: &[Label]| if labels.is_empty() { String::new() } else { format!("{what} {}", joined(labels)) };
-    let NotTaken { releases, disabled, .. } = not_taken;
-    format!("{}{}", part(". Not taken over:", releases), part(". Disabled there, but not here:", disabled))
+    let Differences { not_taken, disabled, .. } = differences;
+    format!("{}{}", part(". Not taken over:", not_taken), part(". Disabled there, but not here:", disabled))
+}
+
+/// The command that disables the first of these releases.
+fn write_disable(formatter: &mut Formatter<'_>, app: &str, deployment: &str, labels: &[Label], why: &str) -> fmt::Result {
+    let Some(label) = labels.first() else { return Ok(()) };
+    let (app, deployment) = (shell::option("--app", app), shell::option("--deployment", deployment));
+    writeln!(formatter, "    {why}: `updraft release disable {label} {app} {deployment}`.")
+}
+
+/// How many releases, and from which label to which.
+fn range(releases: usize, first: Option<Label>, last: Option<Label>) -> String {
+    match (first, last) {
+        (Some(first), Some(last)) if first != last => format!("{releases} releases, {first} to {last}"),
+        (Some(first), _) => format!("1 release, {first}"),
+        _ => "no releases".to_owned(),
+    }
 }
 
 fn joined(labels: &[Label]) -> String {
@@ -370,14 +347,19 @@ fn joined(labels: &[Label]) -> String {
 
 /// What was not carried over.
 fn write_rest(formatter: &mut Formatter<'_>, imported: &[Imported]) -> fmt::Result {
+    // Of several apps, each with its own people.
     let with = |wanted: Joined| {
-        let mut emails: Vec<&str> = Vec::new();
-        for (email, joined) in imported.iter().flat_map(|app| &app.collaborators) {
-            if *joined == wanted && !emails.contains(&email.as_str()) {
-                emails.push(email);
+        let of_app = |app: &Imported| {
+            let mut emails: Vec<&str> = Vec::new();
+            for (email, _) in app.collaborators.iter().filter(|(_, joined)| *joined == wanted) {
+                if !emails.contains(&email.as_str()) {
+                    emails.push(email);
+                }
             }
-        }
-        printable(&emails.join(", "))
+            let of = if imported.len() > 1 { format!("{}: ", app.name) } else { String::new() };
+            (!emails.is_empty()).then(|| printable(&format!("{of}{}", emails.join(", "))))
+        };
+        imported.iter().filter_map(of_app).collect::<Vec<_>>().join("; ")
     };
     let (awaited, without) = (with(Joined::Awaited), with(Joined::NoAddress));
     let (added, not_added) = (with(Joined::Added), with(Joined::NotAdded));

@@ -4,17 +4,15 @@
 //! downloads and checks the other packages into a folder, unless the target refuses the import anyway, and compares the plan with the rules. [`Ready::write`] then writes, app by app. Killed at any
 //! point and started again, it continues: the folder has the packages, and the target finds what an earlier run has written.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::Serialize;
 use shared::archive::ArchiveLimits;
-use shared::hash::PackageHash;
-use shared::keys::Label;
 
 use crate::packages::{self, Packages, PackagesFault};
 use crate::plan::{self, Limits, Place, Plan, Problem, THE_ACCOUNT};
 use crate::report::{Imported, ImportedDeployment, Joined, Outcome, Report};
+use crate::room::Room;
 use crate::source::{Fault, Source};
 use crate::staging::{Staged, Staging};
 
@@ -42,103 +40,6 @@ pub trait Target {
         deployment: &plan::Deployment,
         history: &[(plan::Release, Option<Staged>)],
     ) -> impl Future<Output = Result<Outcome, Self::Error>>;
-}
-
-/// What a target has already, and what it has room for.
-#[derive(Debug, Default)]
-pub struct Room {
-    /// The releases of deployments that an earlier import has written.
-    pub here: HashMap<Place, Here>,
-    /// The bytes of packages that fit into the quota; `None` without one.
-    pub bytes: Option<u64>,
-    /// The apps that are there, by their names at the source.
-    known: HashSet<String>,
-    /// The deployments that are there.
-    settled: HashMap<Place, Settled>,
-}
-
-/// A release that a target has already.
-#[derive(Clone, Debug)]
-pub struct Here {
-    /// The hash of its package.
-    pub package_hash: PackageHash,
-    /// Whether it is disabled there.
-    pub is_disabled: bool,
-}
-
-/// A deployment that a target has already.
-#[derive(Clone, Copy, Debug)]
-struct Settled {
-    /// The newest label that came from the source: no release up to it is taken. 0 without releases.
-    newest: u32,
-    /// Whether imports leave the deployment alone.
-    has_own: bool,
-}
-
-/// What a history has that an import does not take over.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NotTaken {
-    /// Releases that are not at the target, because imports leave the deployment alone.
-    pub releases: Vec<Label>,
-    /// Releases that are disabled at the source only, because imports leave the deployment alone.
-    pub disabled: Vec<Label>,
-    /// Releases at the target, if the history at the source is empty now, oldest first.
-    pub cleared: Vec<Label>,
-}
-
-impl Room {
-    /// An empty place with room for so many bytes.
-    pub fn of(bytes: Option<u64>) -> Self {
-        Self { bytes, ..Self::default() }
-    }
-
-    /// Notes a deployment that is there: the newest label that came from the source, and whether imports leave the deployment alone.
-    pub fn settle(&mut self, deployment: Place, newest: Option<Label>, has_own: bool) {
-        let newest = newest.map_or(0, Label::number);
-        self.settled.insert(deployment, Settled { newest, has_own });
-    }
-
-    /// Notes that an app is there, by its name at the source.
-    pub fn know(&mut self, app: &str) {
-        self.known.insert(app.to_owned());
-    }
-
-    /// Whether imports leave a deployment alone.
-    pub fn leaves_alone(&self, place: &Place) -> bool {
-        self.settled(place).is_some_and(|settled| settled.has_own)
-    }
-
-    fn settled(&self, place: &Place) -> Option<Settled> {
-        self.settled.get(&Place { label: None, ..place.clone() }).copied()
-    }
-
-    /// Whether a release is not taken anymore: an import has been beyond it, or leaves the deployment alone.
-    pub fn is_settled(&self, place: &Place) -> bool {
-        self.settled(place).is_some_and(|Settled { newest, has_own }| has_own || place.label.is_some_and(|label| label.number() <= newest))
-    }
-
-    /// What a deployment's history has that an import does not take over.
-    pub fn not_taken(&self, app: &str, deployment: &plan::Deployment) -> NotTaken {
-        let place = |label| Place { app: app.to_owned(), deployment: Some(deployment.source_name.clone()), label };
-        let Some(Settled { newest, has_own }) = self.settled(&place(None)) else { return NotTaken::default() };
-        let mut not_taken = NotTaken::default();
-        if has_own {
-            for release in &deployment.releases {
-                let here = self.here.get(&place(Some(release.label)));
-                if release.label.number() > newest {
-                    not_taken.releases.push(release.label);
-                } else if release.is_disabled && here.is_some_and(|here| !here.is_disabled) {
-                    not_taken.disabled.push(release.label);
-                }
-            }
-        } else if deployment.is_empty {
-            let of_it = self.here.keys().filter(|other| Place { label: None, ..(*other).clone() } == place(None));
-            not_taken.cleared = of_it.filter_map(|place| place.label).collect();
-            not_taken.cleared.sort_unstable();
-        }
-        not_taken
-    }
 }
 
 /// An app that was created, with what became of its collaborators.
@@ -255,7 +156,7 @@ impl Ready {
         }
         // An app that is there gives up its old name before another one takes it.
         let mut order: Vec<_> = plan.apps.iter().enumerate().collect();
-        order.sort_by_key(|(_, planned)| !room.known.contains(&planned.source_name));
+        order.sort_by_key(|(_, planned)| !room.knows(&planned.source_name));
         let mut imported = Vec::new();
         for (index, planned) in order {
             let Created { app, name, deployments: names, collaborators } =
@@ -275,7 +176,7 @@ impl Ready {
                 let outcome = target.history(&app, deployment, &history).await.map_err(RunError::Target)?;
                 deployments.push(ImportedDeployment {
                     name: names.get(&deployment.source_name).unwrap_or(&deployment.source_name).clone(),
-                    not_taken: room.not_taken(&planned.source_name, deployment),
+                    differences: room.differences(&planned.source_name, deployment),
                     releases: deployment.releases.len(),
                     first: deployment.releases.first().map(|release| release.label),
                     last: deployment.releases.last().map(|release| release.label),

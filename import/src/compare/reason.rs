@@ -165,7 +165,10 @@ fn failed(side: Side, failure: &Failure) -> String {
     let name = side.name();
     match failure {
         Failure::RateLimit => format!("{name} limits the rate of requests (status 429). Use a lower --rate."),
-        Failure::Status(404) => format!("{name} does not know the deployment key, or has no update checks at this address (status 404)."),
+        Failure::Status(404) => format!(
+            "{name} does not know the deployment key, or has no update checks at this address (status 404). An import with --dry-run \
+             says if the deployment's key was changed here."
+        ),
         Failure::Status(status) => format!("{name} answers with status {status}."),
         Failure::Unreadable => format!("{name} answers with something that is no answer to an update check."),
         Failure::Nothing(text) => format!("{name} does not answer: {text}."),

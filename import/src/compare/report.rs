@@ -83,6 +83,11 @@ impl Report {
         })
     }
 
+    /// Whether no check was answered in another way.
+    pub fn has_no_differences(&self) -> bool {
+        self.groups.is_empty()
+    }
+
     /// Why the servers cannot be called equal for devices; `None` if every check was answered by both, and every difference has its reason.
     pub fn objection(&self) -> Option<String> {
         if self.asked == 0 {
@@ -119,6 +124,12 @@ impl Display for Report {
                     Class::Explained => "Different but explained:",
                 };
                 writeln!(formatter, "\n{title}")?;
+                if *class == Class::Explained && !self.has_histories {
+                    writeln!(
+                        formatter,
+                        "  Without --key-file, these reasons are the likely ones: a change on the old server can look the same."
+                    )?;
+                }
                 if *class == Class::Unexplained && !self.has_histories {
                     writeln!(formatter, "  With --key-file, a key of the old server, its histories may tell the reasons.")?;
                 }

@@ -1,6 +1,6 @@
 //! What of apps and histories can be carried over, by the rules that need no look at what is here already.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use shared::hash::PackageHash;
 use shared::keys::{DeploymentKey, Label, Name};
@@ -92,7 +92,10 @@ fn deployment(
         fault(format!("{other} has the same key"));
     }
     let is_empty = deployment.releases.is_empty();
+    let label = |entry: &Entry| entry.label.as_deref().and_then(|text| Label::try_from(text).ok());
+    let mut history: BTreeSet<Label> = deployment.releases.iter().filter_map(label).collect();
     let releases = releases(plan, place, deployment.releases, limits);
+    history.extend(releases.iter().map(|release| release.label));
     let (counts, dropped) = kept_counts(deployment.counts, limits);
     if dropped > 0 {
         let text = format!(
@@ -100,7 +103,7 @@ fn deployment(
         );
         plan.notes.push(Remark { place: place.clone(), text });
     }
-    Some(Deployment { source_name: deployment.name, name, key, releases, is_empty, counts })
+    Some(Deployment { source_name: deployment.name, name, key, releases, history, is_empty, counts })
 }
 
 /// What is wrong with a name of the source by which a repeated import finds something again.

@@ -7,7 +7,7 @@ mod decide;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
 use shared::hash::PackageHash;
@@ -67,7 +67,9 @@ pub struct Deployment {
     pub key: DeploymentKey,
     /// Its releases, oldest first, with rising labels.
     pub releases: Vec<Release>,
-    /// Whether its history at the source is empty, and not only without a release that can be carried over.
+    /// The labels of its history at the source, also of releases that cannot be carried over.
+    pub history: BTreeSet<Label>,
+    /// Whether its history at the source is empty.
     pub is_empty: bool,
     /// Its counts.
     pub counts: BTreeMap<String, Counts>,

@@ -90,9 +90,14 @@ impl CompareCommand {
 fn finish(context: &Context, report: &Report) -> Result<()> {
     context.show(&report.json(), || terminal::print(&report.to_string()));
     if let Some(objection) = report.objection() {
-        return Err(Error::failed(objection, "docs/migrating-from-codepush.md says what each reason means and what to do."));
+        let next = "See the reasons above. With --key-file, an access key of the old server, they are exact.";
+        return Err(Error::failed(objection, next));
     }
-    context.done("Both servers answered every check, and each difference has a reason.");
+    context.done(if report.has_no_differences() {
+        "Both servers answered every check the same."
+    } else {
+        "Both servers answered every check, and each difference has a reason: read them before you switch."
+    });
     Ok(())
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use import::plan::{self, Method, Place, Plan, Problem, THE_ACCOUNT};
 use import::report::{Joined, Outcome};
-use import::run::{Created, Here, Room, Target};
+use import::room::{Here, Room, Settled};
+use import::run::{Created, Target};
 use import::staging::Staged;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +17,7 @@ use shared::api::imports::{
     ImportedPackageAnswer, ImportedRelease, MAX_IMPORT_BODY, NewImportedApp, PlannedApp, PlannedDeployment, PlannedImport,
 };
 use shared::api::metrics::Counts;
-use shared::api::releases::{HistoryAnswer, ReleaseMethod};
+use shared::api::releases::{HistoryAnswer, Release, ReleaseMethod};
 use shared::hash::Sha256Hex;
 
 use crate::client::{Client, path};
@@ -115,15 +116,17 @@ impl Target for ApiTarget<'_> {
         let answer = self.check(source, plan, 0).await?;
         let mut room = Room::of(Some(answer.limits.stored_bytes_left));
         for app in answer.known_apps {
-            room.know(&app.source_name);
+            room.know(&app.source_name, &app.name);
             for deployment in app.deployments {
                 let path = path(["v1", "apps", &app.name, "deployments", &deployment.name, "history"]);
                 let history = self.client.get::<HistoryAnswer>(&path).await?.value.history;
-                let place = |label| Place { app: app.source_name.clone(), deployment: Some(deployment.source_name.clone()), label };
-                room.settle(place(None), deployment.newest_label, deployment.has_own_releases);
-                room.here.extend(history.into_iter().map(|release| {
-                    (place(Some(release.label)), Here { package_hash: release.package_hash, is_disabled: release.is_disabled })
-                }));
+                let settled = Settled {
+                    name: deployment.name,
+                    newest: deployment.newest_label,
+                    has_own: deployment.has_own_releases,
+                    releases: history.into_iter().map(|release| (release.label, here(release))).collect(),
+                };
+                room.settle(&app.source_name, &deployment.source_name, settled);
             }
         }
         Ok(room)
@@ -188,6 +191,17 @@ impl Target for ApiTarget<'_> {
             }
         }
         Err(Error::failed("the server lost packages while it imported them", "Run the command again: it continues."))
+    }
+}
+
+fn here(release: Release) -> Here {
+    Here {
+        package_hash: release.package_hash,
+        range: release.app_version,
+        description: release.description,
+        is_disabled: release.is_disabled,
+        is_mandatory: release.is_mandatory,
+        rollout: release.rollout.and_then(|percent| u8::try_from(percent).ok()).unwrap_or(100),
     }
 }
 

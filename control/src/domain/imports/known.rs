@@ -3,17 +3,17 @@
 //! By their deployment keys: those are what devices have, and no rename changes them. By their names there only if no key tells, for an app without
 //! deployments and for a deployment whose key was changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use import::plan::{self, Place, Plan};
-use import::run::{self, Room};
+use import::plan::{self, Plan};
+use import::room::{Here, Room, Settled};
 use shared::ids::{AppId, DeploymentId};
 use shared::keys::Label;
 
 use super::repo::{self, ImportedAppRow, ImportedDeploymentRow};
 use super::{Import, history};
 use crate::domain::deployments::repo as deployments;
-use crate::domain::error::Result;
+use crate::domain::error::{Error, Result};
 use crate::domain::releases::repo as releases;
 use crate::infra::db::ReadTx;
 
@@ -60,15 +60,23 @@ impl Import<'_> {
     pub async fn room(&self, plan: &Plan) -> Result<Room> {
         let mut room = Room::of(self.bytes_left().await?);
         for app in self.known(plan).await? {
-            room.know(&app.source_name);
+            room.know(&app.source_name, &app.name);
             for KnownDeployment { source_name, row, has_own } in &app.deployments {
-                let place = |label| Place { app: app.source_name.clone(), deployment: Some(source_name.clone()), label };
                 let label = |label: i64| u32::try_from(label).ok().and_then(Label::new);
-                room.settle(place(None), label(row.last_label), *has_own);
+                let mut releases = BTreeMap::new();
                 for row in repo::labels(&mut self.app.db.read().await?, &row.deployment_id).await? {
-                    let release = run::Here { package_hash: row.package_hash, is_disabled: row.is_disabled };
-                    room.here.insert(place(label(row.label)), release);
+                    let here = Here {
+                        package_hash: row.package_hash,
+                        range: row.app_version,
+                        description: row.description,
+                        is_disabled: row.is_disabled,
+                        is_mandatory: row.is_mandatory,
+                        rollout: row.rollout.map_or(Ok(100), u8::try_from).map_err(Error::internal)?,
+                    };
+                    releases.extend(label(row.label).map(|label| (label, here)));
                 }
+                let settled = Settled { name: row.name.clone(), newest: label(row.last_label), has_own: *has_own, releases };
+                room.settle(&app.source_name, source_name, settled);
             }
         }
         Ok(room)

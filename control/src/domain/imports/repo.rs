@@ -21,7 +21,8 @@ const DEPLOYMENTS: &str = "SELECT i.deployment_id, d.name, d.deployment_key, i.s
 const DEPLOYMENT: &str = "SELECT i.deployment_id, d.name, d.deployment_key, i.source_name, i.last_label FROM imported_deployments i \
     JOIN deployments d ON d.id = i.deployment_id WHERE i.deployment_id = $1";
 const COUNTS: &str = "SELECT counts FROM imported_deployments WHERE deployment_id = $1";
-const LABELS: &str = "SELECT label, package_hash, is_disabled FROM releases WHERE deployment_id = $1";
+const LABELS: &str =
+    "SELECT label, package_hash, app_version, description, is_disabled, is_mandatory, rollout FROM releases WHERE deployment_id = $1";
 const TOLD: &str = "SELECT i.release_id, i.told FROM imported_releases i JOIN releases r ON r.id = i.release_id WHERE r.deployment_id = $1";
 const TELL: &str =
     "INSERT INTO imported_releases (release_id, told) VALUES ($1, $2) ON CONFLICT (release_id) DO UPDATE SET told = excluded.told";
@@ -144,8 +145,16 @@ pub struct LabelRow {
     pub label: i64,
     /// The hash of its package.
     pub package_hash: PackageHash,
+    /// The binary versions that it targets.
+    pub app_version: String,
+    /// Release notes.
+    pub description: Option<String>,
     /// Whether it is disabled.
     pub is_disabled: bool,
+    /// Whether the update is mandatory.
+    pub is_mandatory: bool,
+    /// The percentage of devices that get it; `None` is all.
+    pub rollout: Option<i64>,
 }
 
 /// The account's app that had this name at that server.

@@ -87,7 +87,7 @@ impl Import<'_> {
                 if let Some(known) = &known
                     && deployments::find(&mut tx, &known.id, deployment.name.as_str()).await?.is_some()
                 {
-                    let text = format!("{} here has a deployment of this name that is another one. Rename it", known.name);
+                    let text = format!("the app {} here has another deployment of this name. Rename that one", known.name);
                     problems.push(Problem::new(place, text));
                 }
             }

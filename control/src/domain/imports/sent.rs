@@ -79,6 +79,7 @@ pub fn app(sent: PlannedApp) -> Result<plan::App, Invalid> {
             name,
             key,
             releases: Vec::new(),
+            history: BTreeSet::new(),
             is_empty: false,
             counts: BTreeMap::new(),
         });

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 
 use import::plan::{self, Limits, Plan, Problem};
 use import::report::{Outcome, Report};
-use import::run::{Created, Room, Run, RunError, Target};
+use import::room::Room;
+use import::run::{Created, Run, RunError, Target};
 use import::source::Source;
 use import::staging::Staged;
 use shared::hash::Sha256Hex;

@@ -44,6 +44,9 @@ async fn what_was_changed_here_stays_and_is_named() {
     releases[3]["isDisabled"] = json!(true);
     releases.push(entry(&old, "v5", "content 5"));
     put(&old, &["bob", "carol"], &releases);
+    let report = imported(&app, &old.base, "key", &["--dry-run"]).await;
+    let expected = "Weather / Production: 5 releases, v1 to v5; new: 1; taken over as far as it was not changed here: v1, v2, v3, v4\n\n";
+    assert!(report.contains(expected), "{report}");
     let report = imported(&app, &old.base, "key", &[]).await;
     for part in [
         "new packages 1 (9 bytes)",
@@ -127,7 +130,7 @@ async fn what_is_renamed_there_or_here_is_found_by_its_key() {
     let renamed: &[_] = &[("Staging", KEY, json!([one, two])), ("Production", STAGING, json!([one]))];
     old.put_apps(&[("Sky", json!({}), renamed)]);
     let report = imported(&app, &old.base, "key", &["--dry-run"]).await;
-    assert!(report.contains("Sky / Staging: 2 releases, v1 to v2; new: 1"), "{report}");
+    assert!(report.contains("Sky / Staging (here Weather / Production): 2 releases, v1 to v2; new: 1"), "{report}");
     let report = imported(&app, &old.base, "key", &[]).await;
     assert!(report.contains("Weather / Production: 2 releases, v1 to v2; new: 1"), "{report}");
     assert!(report.contains("Weather / Staging: 1 release, v1; nothing new"), "{report}");
@@ -155,7 +158,7 @@ async fn what_is_renamed_there_or_here_is_found_by_its_key() {
     let with_beta: &[_] = &[("Production", OTHER, json!([three])), ("Beta", "Jkl-old_key0123456789xyz", json!([]))];
     old.put_apps(&[("Weather", json!({}), with_beta)]);
     let ended = import(&app, &old.base, "key", &[]).await;
-    let expected = "Weather / Beta: Weather here has a deployment of this name that is another one. Rename it";
+    let expected = "Weather / Beta: the app Weather here has another deployment of this name. Rename that one";
     assert!(ended.code == Some(1) && ended.out.contains(expected), "{ended:?}");
 }
 
@@ -180,6 +183,14 @@ async fn what_is_not_taken_over_is_named() {
     assert!(ended.out.contains("`updraft deployment clear Production --app Weather`"), "{ended:?}");
     assert!(ended.err.contains("Imported, except what was left alone"), "{ended:?}");
     assert_eq!(history(&ada, "Weather", "Production").await.len(), 3);
+    // Cleared there, and released again.
+    put(&old, &[], &[entry(&old, "v5", "after that")]);
+    let report = imported(&app, &old.base, "key", &["--dry-run"]).await;
+    let gone = "v5; new: 1; no longer there, but devices that ask here still get v1, v2, v3";
+    assert!(report.contains(gone), "{report}");
+    let ended = cli.expect(0, &[&again[..], &["--dry-run", "-o", "json"]].concat()).await;
+    let json: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(json["planned"][0]["deployments"][0]["differences"]["gone"], json!(["v1", "v2", "v3"]));
 
     // Released here, while one is disabled and another one released there.
     ada.upload("Weather", "Production", b"ours", json!({ "appVersion": "1.0.0" })).await.assert(201);

@@ -1,0 +1,162 @@
+//! What a target has already, and what it has room for.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::Serialize;
+use shared::hash::PackageHash;
+use shared::keys::Label;
+
+use crate::plan::{Deployment, Place, Release};
+
+/// The releases from which on the reference forgets the oldest ones of a history.
+const MOST_KEPT: usize = 50;
+
+/// What a target has already, and what it has room for.
+#[derive(Debug, Default)]
+pub struct Room {
+    /// The bytes of packages that fit into the quota; `None` without one.
+    pub bytes: Option<u64>,
+    /// The apps that are there: their names there, by those at the source.
+    known: BTreeMap<String, String>,
+    /// The deployments that are there.
+    settled: HashMap<Place, Settled>,
+}
+
+/// A deployment that a target has already.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// Its name there.
+    pub name: String,
+    /// The newest label that came from the source: no release up to it is taken. `None` without releases.
+    pub newest: Option<Label>,
+    /// Whether imports leave it alone.
+    pub has_own: bool,
+    /// Its releases.
+    pub releases: BTreeMap<Label, Here>,
+}
+
+/// A release that a target has already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Here {
+    /// The hash of its package.
+    pub package_hash: PackageHash,
+    /// The binary versions that it targets.
+    pub range: String,
+    /// Release notes.
+    pub description: Option<String>,
+    /// Whether it is disabled.
+    pub is_disabled: bool,
+    /// Whether the update is mandatory.
+    pub is_mandatory: bool,
+    /// The percentage of devices that get it.
+    pub rollout: u8,
+}
+
+impl Here {
+    /// Whether the source says something else about the release.
+    fn differs(&self, release: &Release) -> bool {
+        let same = self.range == release.range.text()
+            && self.description.as_deref().filter(|text| !text.is_empty()) == release.description.as_deref()
+            && (self.is_disabled, self.is_mandatory) == (release.is_disabled, release.is_mandatory)
+            && self.rollout == release.rollout.get();
+        !same
+    }
+}
+
+/// What differs between a history and the one at the target, and is not taken over or not yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Differences {
+    /// Releases that are the same at the target, apart from what is said about them.
+    pub changed: Vec<Label>,
+    /// Releases that are not at the target, and do not come, because imports leave the deployment alone.
+    pub not_taken: Vec<Label>,
+    /// Releases that are disabled at the source only, and stay so, because imports leave the deployment alone.
+    pub disabled: Vec<Label>,
+    /// Releases that devices get from the target, and that are not in the source's history any more.
+    pub gone: Vec<Label>,
+    /// Whether that is because the source's history is empty now.
+    pub is_cleared: bool,
+}
+
+impl Room {
+    /// An empty place with room for so many bytes.
+    pub fn of(bytes: Option<u64>) -> Self {
+        Self { bytes, ..Self::default() }
+    }
+
+    /// Notes an app that is there, by its name at the source.
+    pub fn know(&mut self, app: &str, name: &str) {
+        self.known.insert(app.to_owned(), name.to_owned());
+    }
+
+    /// Notes a deployment that is there, by its names at the source.
+    pub fn settle(&mut self, app: &str, deployment: &str, settled: Settled) {
+        self.settled.insert(place(app, deployment), settled);
+    }
+
+    /// Whether an app is there.
+    pub fn knows(&self, app: &str) -> bool {
+        self.known.contains_key(app)
+    }
+
+    /// The names that a deployment has there, if they are other ones than at the source.
+    pub fn other_names(&self, app: &str, deployment: &str) -> Option<(&str, &str)> {
+        let (here, settled) = (self.known.get(app)?, self.settled.get(&place(app, deployment))?);
+        let bare = app.rsplit(':').next().unwrap_or_default();
+        (here != bare || settled.name != deployment).then_some((here.as_str(), settled.name.as_str()))
+    }
+
+    /// The package hash of a release that is there.
+    pub fn package_hash(&self, place: &Place) -> Option<&PackageHash> {
+        Some(&self.settled(place)?.releases.get(place.label.as_ref()?)?.package_hash)
+    }
+
+    /// Whether imports leave a deployment alone.
+    pub fn leaves_alone(&self, place: &Place) -> bool {
+        self.settled(place).is_some_and(|settled| settled.has_own)
+    }
+
+    /// Whether a release is not taken anymore: an import has been beyond it, or leaves the deployment alone.
+    pub fn is_settled(&self, place: &Place) -> bool {
+        self.settled(place).is_some_and(|settled| settled.has_own || (place.label.is_some() && place.label <= settled.newest))
+    }
+
+    fn settled(&self, place: &Place) -> Option<&Settled> {
+        self.settled.get(&Place { label: None, ..place.clone() })
+    }
+
+    /// What differs between a deployment's history and the one at the target.
+    pub fn differences(&self, app: &str, deployment: &Deployment) -> Differences {
+        let mut found = Differences::default();
+        let Some(settled) = self.settled.get(&place(app, &deployment.source_name)) else { return found };
+        let packages: BTreeSet<_> = settled.releases.values().map(|here| here.package_hash.to_string()).collect();
+        for release in &deployment.releases {
+            let here = settled.releases.get(&release.label);
+            let is_theirs = Some(release.label) <= settled.newest;
+            if settled.has_own {
+                // The same package may have been released here, too.
+                let is_here = release.package_hash.as_ref().is_some_and(|hash| packages.contains(&hash.to_string()));
+                if !is_theirs && !is_here {
+                    found.not_taken.push(release.label);
+                } else if is_theirs && release.is_disabled && here.is_some_and(|here| !here.is_disabled) {
+                    found.disabled.push(release.label);
+                }
+            } else if is_theirs && here.is_some_and(|here| here.differs(release)) {
+                found.changed.push(release.label);
+            }
+        }
+        if !settled.has_own {
+            let forgotten = if deployment.history.len() >= MOST_KEPT { deployment.history.iter().min() } else { None };
+            let is_gone = |label: &Label| !deployment.history.contains(label) && forgotten.is_none_or(|first| label > first);
+            let enabled = settled.releases.iter().filter(|(label, here)| Some(**label) <= settled.newest && !here.is_disabled);
+            found.gone = enabled.map(|(label, _)| *label).filter(is_gone).collect();
+            found.is_cleared = deployment.is_empty && !found.gone.is_empty();
+        }
+        found
+    }
+}
+
+fn place(app: &str, deployment: &str) -> Place {
+    Place { app: app.to_owned(), deployment: Some(deployment.to_owned()), label: None }
+}
