@@ -90,6 +90,8 @@ impl OperandType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
     Instructions,
+    /// An empty line, and no instruction before it. Functions that are never called can have none.
+    Empty,
     Handlers,
     /// Anything else, such as the beginning of the next name.
     Other,
@@ -125,17 +127,19 @@ impl<R: BufRead> Dump<R> {
             let line = String::from_utf8_lossy(&self.line);
             let line = line.trim_end();
             if let Some(function) = first_line(line) {
+                let is_part_of_name = self.section == Section::Instructions;
                 self.section = Section::Instructions;
-                // Without instructions, it was a part of a name.
-                if let Some(finished) = self.next.replace(function).filter(|function| !function.instructions.is_empty()) {
+                if let Some(finished) =
+                    self.next.replace(function).filter(|function| !(is_part_of_name && function.instructions.is_empty()))
+                {
                     return Ok(Some(finished));
                 }
             } else if let Some(function) = &mut self.next {
-                if line.is_empty() && !function.instructions.is_empty() {
-                    self.section = Section::Other;
+                if line.is_empty() {
+                    self.section = if function.instructions.is_empty() { Section::Empty } else { Section::Other };
                 } else if line == "Exception Handlers:" {
                     self.section = Section::Handlers;
-                } else if line.starts_with("[@ ") && self.section == Section::Instructions {
+                } else if line.starts_with("[@ ") && matches!(self.section, Section::Instructions | Section::Empty) {
                     let unknown = || Doubt::new(format!("an instruction has a form that is not known here: {line}"));
                     function.instructions.push(instruction(line).ok_or_else(unknown)?);
                 } else if let Some(handler) = handler(line).filter(|_| self.section == Section::Handlers) {
@@ -193,6 +197,17 @@ mod tests {
         assert_eq!(first.instructions[1].operands[0].value, -10);
         let second = dump.function().unwrap().unwrap();
         assert_eq!((second.parameters, second.registers, second.instructions.len()), (2, 3, 1));
+        assert!(dump.function().unwrap().is_none());
+    }
+
+    #[test]
+    fn functions_can_have_no_instructions() {
+        let text = "Function<a>(1 params, 0 registers):\n\nFunction<b>(2 params, 0 registers):\n\nFunction<c>(3 params, 1 registers):\n[@ 0] Ret 0<Reg8>\n";
+        let mut dump = Dump::new(text.as_bytes());
+        for (parameters, instructions) in [(1, 0), (2, 0), (3, 1)] {
+            let found = dump.function().unwrap().unwrap();
+            assert_eq!((found.parameters, found.instructions.len()), (parameters, instructions));
+        }
         assert!(dump.function().unwrap().is_none());
     }
 
