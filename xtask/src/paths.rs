@@ -125,7 +125,7 @@ pub fn project_source(root: &Path, name: &str) -> PathBuf {
     root.join("tests/fixtures").join(name)
 }
 
-/// The directory of a project with its npm packages, in the cache: one per content. Tests do not change it.
+/// The directory of a project with its npm packages, in the cache: one per content. Tests change nothing in it but what its bundler keeps.
 ///
 /// Fails if the project cannot be read, or as [`cache`] does.
 pub fn project(root: &Path, name: &str) -> io::Result<PathBuf> {
