@@ -4,7 +4,7 @@
 
 use std::{
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
 };
 
@@ -115,7 +115,7 @@ fn missing(commit: &str) -> String {
 
 fn git() -> Command {
     let mut command = Command::new("git");
-    command.arg("-C").arg::<&Path>(&paths::root());
+    command.arg("-C").arg(paths::root());
     command
 }
 

@@ -4,6 +4,7 @@
 //! `service::previous_release` and `edge::previous_release`. Start reading at [`keep`].
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -234,10 +235,10 @@ async fn dump(file: &Path) -> String {
     let schema: Vec<(String, String, String)> = sqlx::query_as(schema).fetch_all(&mut connection).await.unwrap();
     let mut text = String::new();
     for (kind, name, sql) in schema {
-        text.push_str(&format!("{sql};\n"));
+        writeln!(text, "{sql};").unwrap();
         if kind == "table" {
             for row in rows(&mut connection, &name).await {
-                text.push_str(&format!("INSERT INTO {name} VALUES ({row});\n"));
+                writeln!(text, "INSERT INTO {name} VALUES ({row});").unwrap();
             }
         }
     }
