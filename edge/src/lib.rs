@@ -11,6 +11,7 @@ mod control;
 pub mod delay;
 pub mod entry;
 mod env;
+mod hmac;
 pub mod hot;
 mod log;
 pub mod memory;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use shared::hash::hex;
 use shared::keys::DeploymentKey;
 use shared::kv::snapshot_key;
-use shared::snapshot::{Distrust, Snapshot, signature_line};
+use shared::snapshot::{Distrust, Signed, Snapshot, signature_line};
 use shared::time::UnixMillis;
 use shared::wire::problem::UNKNOWN_DEPLOYMENT;
 use worker::Env;
@@ -19,6 +19,7 @@ use worker::Env;
 use crate::Call;
 use crate::control;
 use crate::env::{self, Settings};
+use crate::hmac;
 use crate::log;
 use crate::memory::{Ages, CacheResult, Memory, Place};
 use crate::reply::{Failure, Refusal};
@@ -220,7 +221,7 @@ fn settle(settings: &Settings, key: &DeploymentKey, found: Found) -> Result<Rc<S
 async fn look_up(env: &Env, settings: &Settings, key: &DeploymentKey) -> Found {
     let mut old = None;
     match control::within(KV_TIMEOUT, fetch_from_kv(env, key)).await {
-        Some(Ok(Some(bytes))) => match read(settings, key, &bytes, KV) {
+        Some(Ok(Some(bytes))) => match read(settings, key, &bytes, KV).await {
             // Somebody may be keeping newer ones back, so control is asked first.
             Some(usable) if usable.snapshot().is_old(env::now()) => {
                 tally::note(Event::Old, "snapshot.old", json!({"from": KV, "signed": usable.snapshot().signed()}));
@@ -248,7 +249,7 @@ async fn look_up(env: &Env, settings: &Settings, key: &DeploymentKey) -> Found {
 }
 
 /// Reads a value of KV or control, unless it cannot be trusted. A value with the first line of the cached one is neither verified nor parsed.
-fn read(settings: &Settings, key: &DeploymentKey, value: &[u8], from: &'static str) -> Option<Usable> {
+async fn read(settings: &Settings, key: &DeploymentKey, value: &[u8], from: &'static str) -> Option<Usable> {
     let line = signature_line(value);
     let same = line.and_then(|line| MEMORY.with_borrow_mut(|memory| memory.same(key.as_str(), line)));
     if let Some(known) = same {
@@ -258,7 +259,7 @@ fn read(settings: &Settings, key: &DeploymentKey, value: &[u8], from: &'static s
         tally::distrusted(from, &why.to_string());
         None
     };
-    let json = match settings.snapshot_keys.verify(key, value) {
+    let json = match verify(settings, key, value).await {
         Ok(json) => json,
         Err(Distrust::Unsigned) if settings.is_unsigned_allowed => value,
         Err(why) => return distrust(why),
@@ -271,6 +272,21 @@ fn read(settings: &Settings, key: &DeploymentKey, value: &[u8], from: &'static s
             log::event("snapshot.unreadable", json!({"from": from, "error": fault.to_string()}));
             None
         }
+    }
+}
+
+/// Verifies a value that was stored for this deployment key, and returns its JSON.
+async fn verify<'v>(settings: &Settings, key: &DeploymentKey, value: &'v [u8]) -> Result<&'v [u8], Distrust> {
+    let keys = &settings.snapshot_keys;
+    if value.len() < hmac::LARGE {
+        return keys.verify(key, value);
+    }
+    let signed = Signed::of(key, value)?;
+    match hmac::is_signed_by(keys.keys(), &signed).await {
+        Ok(true) => Ok(signed.json),
+        Ok(false) => Err(Distrust::WrongSignature),
+        // Without the runtime's help it is only slower.
+        Err(_) => keys.verify(key, value),
     }
 }
 
@@ -289,7 +305,7 @@ fn is_unknown_key(answer: &control::Answer) -> bool {
 async fn fetch_from_control(settings: &Settings, key: &DeploymentKey) -> Found {
     let path = format!("/internal/v1/snapshots/{}", key.as_str());
     match control::call(settings, "GET", &path, None, CONTROL_TIMEOUT).await {
-        Ok(answer) if answer.status == 200 => read(settings, key, &answer.body, CONTROL).map_or(Found::Unreachable, Found::Usable),
+        Ok(answer) if answer.status == 200 => read(settings, key, &answer.body, CONTROL).await.map_or(Found::Unreachable, Found::Usable),
         Ok(answer) if is_unknown_key(&answer) => Found::Nothing,
         Ok(answer) => {
             log::event("snapshot.control_failed", json!({"status": answer.status}));

@@ -63,17 +63,40 @@ impl SnapshotKeys {
     /// The signed form of a snapshot's JSON, as it is stored for this deployment key.
     pub fn sign(&self, key: &DeploymentKey, json: &str) -> String {
         let secret = self.keys.first().map(<[u8; 32]>::as_slice).unwrap_or_default();
-        let signature = URL_SAFE_NO_PAD.encode(message(secret, key, json.as_bytes()).finalize().into_bytes());
+        let signature = URL_SAFE_NO_PAD.encode(mac(secret, &head(key)).chain_update(json).finalize().into_bytes());
         [PREFIX, &signature, "\n", json].concat()
     }
 
     /// Verifies a value that was stored for this deployment key, and returns its JSON. Compares in constant time.
     pub fn verify<'v>(&self, key: &DeploymentKey, value: &'v [u8]) -> Result<&'v [u8], Distrust> {
+        let Signed { signature, head, json } = Signed::of(key, value)?;
+        let is_right = |secret: &[u8; 32]| mac(secret, &head).chain_update(json).verify_slice(&signature).is_ok();
+        if self.keys.iter().any(is_right) { Ok(json) } else { Err(Distrust::WrongSignature) }
+    }
+
+    /// The keys of HMAC-SHA-256, to verify a [`Signed`] value by other means than [`verify`](Self::verify).
+    pub fn keys(&self) -> &[[u8; 32]] {
+        &self.keys
+    }
+}
+
+/// The parts of a signed value that was stored for a deployment key. It is not verified.
+#[derive(Clone, Debug)]
+pub struct Signed<'v> {
+    /// The MAC.
+    pub signature: Vec<u8>,
+    /// The beginning of what the MAC covers; the JSON follows.
+    pub head: Vec<u8>,
+    /// The JSON.
+    pub json: &'v [u8],
+}
+
+impl<'v> Signed<'v> {
+    /// Takes a value apart. Errors: it has no signature, or one of another form.
+    pub fn of(key: &DeploymentKey, value: &'v [u8]) -> Result<Self, Distrust> {
         let line = signature_line(value).ok_or(Distrust::Unsigned)?;
         let signature = line.get(PREFIX.len()..).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok()).ok_or(Distrust::WrongSignature)?;
-        let json = value.get(LINE + 1..).unwrap_or_default();
-        let is_right = |secret: &[u8; 32]| message(secret, key, json).verify_slice(&signature).is_ok();
-        if self.keys.iter().any(is_right) { Ok(json) } else { Err(Distrust::WrongSignature) }
+        Ok(Self { signature, head: head(key), json: value.get(LINE + 1..).unwrap_or_default() })
     }
 }
 
@@ -90,10 +113,7 @@ pub fn signature_line(value: &[u8]) -> Option<&[u8]> {
     (line.starts_with(PREFIX.as_bytes()) && rest.first() == Some(&b'\n')).then_some(line)
 }
 
-fn message(secret: &[u8], key: &DeploymentKey, json: &[u8]) -> hmac::Hmac<Sha256> {
-    let mut mac = mac(secret, b"updraft-snapshot-v2\n");
-    mac.update(snapshot_key(key).as_bytes());
-    mac.update(b"\n");
-    mac.update(json);
-    mac
+/// What the MAC covers, up to the JSON.
+fn head(key: &DeploymentKey) -> Vec<u8> {
+    [b"updraft-snapshot-v2\n", snapshot_key(key).as_bytes(), b"\n"].concat()
 }

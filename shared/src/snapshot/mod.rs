@@ -16,7 +16,7 @@ use crate::time::UnixMillis;
 use crate::version::Range;
 use std::hash::Hash;
 
-pub use envelope::{Distrust, SnapshotKeys, signature_line};
+pub use envelope::{Distrust, Signed, SnapshotKeys, signature_line};
 pub use size::{ReleaseOutline, Size, json_length, offered};
 
 /// A snapshot that was signed longer ago is asked for at control first, in milliseconds: 36 hours. Each is signed again within 12.

@@ -103,6 +103,25 @@ async fn nothing_forged_is_used_by_an_isolate_that_knows_nothing_or_while_contro
     // What control itself signs is used, also while control is down.
     app.edge.put_snapshot(&key, &forged).await;
     offers(&device, &key, "v66").await;
+
+    // Large values are verified by the runtime instead of the Worker's own code.
+    let mut large: Value = serde_json::from_str(&forged).unwrap();
+    large["v"] = json!(large["v"].as_i64().unwrap() + 1_000);
+    let release = |label: i64| {
+        let mut release = large["r"][0].clone();
+        release["l"] = json!(label);
+        release["n"] = json!("x".repeat(10_000));
+        release
+    };
+    large["r"] = (70..80).rev().map(release).collect();
+    let genuine = signed::sign(EDGE_SECRET, &key, &large.to_string());
+    let altered = [genuine.replacen("xx", "xy", 1), genuine.replacen('{', "{ ", 1), signed::sign(EDGE_SECRET, &other, &large.to_string())];
+    for value in altered {
+        app.edge.put_kv(&key, &value).await;
+        offers(&device, &key, "v66").await;
+    }
+    app.edge.put_kv(&key, &genuine).await;
+    offers(&device, &key, "v79").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

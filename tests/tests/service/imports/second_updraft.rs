@@ -72,7 +72,7 @@ async fn everything_is_the_same_and_stays_in_step() {
         "Weather / Production: 4 releases, v1 to v4; new: 4",
         "Weather / Staging: 3 releases, v1 to v3; new: 3",
         "Empty / Staging: no releases; nothing new",
-        "Collaborators without an account here: grace@example.com.",
+        "Collaborators without an account here: Empty: grace@example.com; Weather: grace@example.com.",
     ] {
         assert!(report.contains(line), "{line} in\n{report}");
     }
