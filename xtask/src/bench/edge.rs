@@ -2,6 +2,8 @@
 //!
 //! Every Worker runs alone in a plain workerd. All take turns in each round, and ratios are compared within a round, so that other load on the
 //! machine affects all of them alike. CPU time per request is affected the least.
+//!
+//! The Worker of the previous release takes its turns, too. Then both load large snapshots ([`loads`]).
 
 use std::{
     collections::BTreeMap,
@@ -10,65 +12,65 @@ use std::{
     net::{Ipv4Addr, TcpStream},
     path::{Path, PathBuf},
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use clap::{Args, value_parser};
-use shared::{
-    hash::Sha256Hex,
-    ids::{AppId, DeploymentId},
-    keys::{DeploymentKey, Label},
-    signature::Secrets,
-    snapshot::{DiffSource, HistoryRelease, Snapshot, SnapshotHeader, SnapshotKeys},
-    time::UnixMillis,
-};
 use xtask::{leash::Leashed, paths, probe, workerd::Workerd};
 
+use super::loads;
+use super::values::{self, Values};
 use crate::{
+    previous::Previous,
     session::{Failure, Session, say},
     tools::{self, Kit},
     worker::{self, Recipe},
 };
 
 const CONNECTIONS: u32 = 16;
+/// The Worker of this release, and that of the previous one.
+const EDGE: &str = "edge";
+const PREVIOUS: &str = "edge of the previous release";
+/// The most CPU time of a check from memory, compared with the previous release.
+const MOST: f64 = 1.05;
+/// The modules of the edge.
+pub(super) const WORKER: [&str; 3] = ["entry.js", "index.js", "index_bg.wasm"];
 const STARTS: usize = 5;
-const RELEASES: u32 = 50;
-const KEY: &str = "the-key-of-a-benchmark";
 /// The number and range of the newest enabled release, which the checks request.
 const NEWEST: (u32, &str) = (49, "^1.2.0");
-const RANGES: [&str; 5] = ["1.0.0", "^1.2.0", "~2.0.3", ">=3.0.0 <3.5.0 || 3.6.x", "4.x"];
 
 /// The command's options.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Number of rounds; each Worker gets one turn per round
-    #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 10, value_parser = value_parser!(u32).range(1..))]
     rounds: u32,
     /// Seconds per turn
-    #[arg(long, default_value_t = 10, value_parser = value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     seconds: u32,
 }
 
 /// A Worker to measure.
-struct Subject {
-    name: &'static str,
+pub(super) struct Subject {
+    pub(super) name: &'static str,
     /// The names of its modules and the files to copy them from, main module first.
-    modules: Vec<(&'static str, PathBuf)>,
+    pub(super) modules: Vec<(&'static str, PathBuf)>,
     /// The requests to send.
-    checks: Vec<Check>,
-    is_edge: bool,
+    pub(super) checks: Vec<Check>,
+    /// What KV gives, if it is the edge.
+    pub(super) values: Option<Values>,
 }
 
 /// A request, and the text that the response must contain.
-struct Check {
-    name: &'static str,
-    path: String,
-    expected: &'static str,
+pub(super) struct Check {
+    pub(super) name: &'static str,
+    pub(super) path: String,
+    pub(super) expected: &'static str,
 }
 
 /// A running Worker.
-struct Running {
-    leash: Leashed,
+pub(super) struct Running {
+    pub(super) leash: Leashed,
     port: u16,
 }
 
@@ -85,14 +87,14 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
     let (edge, empty) = (Recipe::edge(), Recipe::empty());
     worker::build_recipe(session, &kit, &edge)?;
     worker::build_recipe(session, &kit, &empty)?;
+    let previous = Previous::find(session)?.worker(session)?;
     let wrk = tools::Wrk::find(session)?;
     let folder = paths::target().join("bench-edge");
     fs::create_dir_all(&folder)?;
-    let json = snapshot()?;
-    fs::write(folder.join("snapshot.txt"), signed(&json)?)?;
-    fs::write(folder.join("snapshot.json"), json)?;
+    let json = values::small()?;
+    fs::write(folder.join("snapshot.json"), &json)?;
 
-    let subjects = subjects(&edge, &empty);
+    let subjects = subjects(&edge, &empty, &previous, json)?;
     let mut first_answers = Vec::new();
     let mut running = Vec::new();
     for subject in &subjects {
@@ -126,103 +128,80 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
             }
         }
     }
-    print(&subjects, &measured, &first_answers)
+    drop(running);
+    print(&subjects, &measured, &first_answers)?;
+    println!();
+    let is_slow = compare(&subjects, &measured);
+    let loads = loads::measure(session, &folder, [&edge.folder, &previous], options.rounds)?;
+    println!("{loads}");
+    if is_slow || loads.are_slow() {
+        return Err(Failure::Message("a check takes too much longer than in the previous release".to_owned()));
+    }
+    Ok(())
 }
 
-fn subjects(edge: &Recipe, empty: &Recipe) -> Vec<Subject> {
+fn subjects(edge: &Recipe, empty: &Recipe, previous: &Path, json: String) -> Result<Vec<Subject>, Failure> {
     let sources = paths::root().join("bench/edge");
     let (number, range) = NEWEST;
     let check = |more: &str| {
         format!(
-            "/v1/public/svc/update_check?deployment_key={KEY}&app_version=1.2.3\
-             &client_unique_id=8a5b3d2e-0f1c-4a7b-9c3d-1e2f3a4b5c6d{more}"
+            "/v1/public/svc/update_check?deployment_key={}&app_version=1.2.3\
+             &client_unique_id=8a5b3d2e-0f1c-4a7b-9c3d-1e2f3a4b5c6d{more}",
+            values::KEY
         )
     };
     let offered = |more: &str| Check {
         name: "update offered",
-        path: check(&format!("&label=v44&package_hash={}{more}", hash(number - 5))),
+        path: check(&format!("&label=v44&package_hash={}{more}", values::hash(number - 5))),
         expected: "\"label\":\"v49\"",
     };
     let up_to_date = |more: &str| Check {
         name: "up to date",
-        path: check(&format!("&label=v{number}&package_hash={}{more}", hash(number))),
+        path: check(&format!("&label=v{number}&package_hash={}{more}", values::hash(number))),
         expected: "\"is_available\":false",
     };
     let nothing = || vec![Check { name: "", path: "/".to_owned(), expected: "ok" }];
     // The JavaScript Worker does not implement ranges, so the request names the right one.
     let hint = format!("&range={}", range.replace('^', "%5E"));
-    let built = |recipe: &Recipe, name: &'static str| (name, recipe.folder.join(name));
-    vec![
+    let unsigned = Values::unsigned(&json);
+    Ok(vec![
         Subject {
             name: "empty Rust Worker",
-            modules: vec![built(empty, "index.js"), built(empty, "index_bg.wasm")],
+            modules: built(&empty.folder, &["index.js", "index_bg.wasm"]),
             checks: nothing(),
-            is_edge: false,
+            values: None,
         },
         Subject {
-            name: "edge",
-            modules: vec![built(edge, "entry.js"), built(edge, "index.js"), built(edge, "index_bg.wasm")],
+            name: EDGE,
+            modules: built(&edge.folder, &WORKER),
             checks: vec![offered(""), up_to_date("")],
-            is_edge: true,
+            values: Some(Values::signed(json, [values::KEY.to_owned()])?),
         },
-        Subject { name: "empty JS Worker", modules: vec![("empty.js", sources.join("empty.js"))], checks: nothing(), is_edge: false },
+        Subject { name: PREVIOUS, modules: built(previous, &WORKER), checks: vec![offered(""), up_to_date("")], values: Some(unsigned) },
+        Subject { name: "empty JS Worker", modules: vec![("empty.js", sources.join("empty.js"))], checks: nothing(), values: None },
         Subject {
             name: "JS Worker that parses",
             modules: vec![("parse.js", sources.join("parse.js"))],
             checks: vec![offered(&hint), up_to_date(&hint)],
-            is_edge: false,
+            values: None,
         },
-    ]
+    ])
 }
 
-fn hash(number: u32) -> Sha256Hex {
-    Sha256Hex::of(&number.to_le_bytes())
-}
-
-/// The JSON of a deployment's snapshot as the publisher writes it.
-fn snapshot() -> Result<String, Failure> {
-    // The edge would look for a newer one than this if it were old.
-    #[expect(clippy::disallowed_methods, reason = "the edge compares it with the machine's clock")]
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let created = UnixMillis(i64::try_from(now.as_millis()).unwrap_or(i64::MAX));
-    let header = SnapshotHeader { deployment: DeploymentId::v7(created, [1; 10]), app: AppId::v7(created, [2; 10]), version: 1, created };
-    let releases: Vec<HistoryRelease> = (1..=RELEASES)
-        .rev()
-        .zip(RANGES.into_iter().cycle())
-        .filter_map(|(number, range)| {
-            Some(HistoryRelease {
-                label: Label::new(number)?,
-                range: range.to_owned(),
-                package_hash: hash(number),
-                is_mandatory: false,
-                is_disabled: number % 10 == 0,
-                rollout: None,
-                description: Some("Fixes the crash on start when offline".to_owned()),
-                size: 1_000_000,
-                blob: hash(number + RELEASES),
-                diffs: (1..6)
-                    .map(|step| DiffSource { source_hash: hash(number.saturating_sub(step)), blob: hash(number + step), size: 9_000 })
-                    .collect(),
-            })
-        })
-        .collect();
-    Snapshot::publish(&header, &releases).map_err(|fault| Failure::Message(fault.to_string()))
-}
-
-/// The value for KV: the JSON, signed for [`KEY`].
-fn signed(json: &str) -> Result<String, Failure> {
-    let secrets = Secrets::parse(SECRET).map_err(|fault| Failure::Message(fault.to_string()))?;
-    let key = DeploymentKey::try_from(KEY).map_err(|fault| Failure::Message(fault.to_string()))?;
-    Ok(SnapshotKeys::derive(&secrets).sign(&key, json))
+/// The modules of a Worker in this folder.
+pub(super) fn built(folder: &Path, names: &[&'static str]) -> Vec<(&'static str, PathBuf)> {
+    names.iter().map(|name| (*name, folder.join(name))).collect()
 }
 
 /// Writes the configuration of a workerd with only this Worker. For the edge, a second Worker serves KV, which the edge reads every five seconds.
-fn configure(folder: &Path, subject: &Subject) -> Result<PathBuf, Failure> {
+pub(super) fn configure(folder: &Path, subject: &Subject) -> Result<PathBuf, Failure> {
     let folder = folder.join(subject.name.replace(' ', "-"));
     fs::create_dir_all(&folder)?;
-    for name in ["snapshot.json", "snapshot.txt"] {
-        fs::copy(folder.with_file_name(name), folder.join(name))?;
-    }
+    fs::copy(folder.with_file_name("snapshot.json"), folder.join("snapshot.json"))?;
+    let Values { json, lines } = subject.values.clone().unwrap_or_default();
+    fs::write(folder.join("kv.js"), KV)?;
+    fs::write(folder.join("value.txt"), json)?;
+    fs::write(folder.join("lines.json"), serde_json::to_string(&lines).map_err(std::io::Error::other)?)?;
     let mut modules = Vec::new();
     for (name, file) in &subject.modules {
         fs::copy(file, folder.join(name)).map_err(|error| Failure::Message(format!("{}: {error}", file.display())))?;
@@ -230,7 +209,7 @@ fn configure(folder: &Path, subject: &Subject) -> Result<PathBuf, Failure> {
         modules.push(format!("(name = \"{name}\", {kind} = embed \"{name}\")"));
     }
     modules.push("(name = \"snapshot.json\", text = embed \"snapshot.json\")".to_owned());
-    let bindings = if subject.is_edge { EDGE_BINDINGS } else { "" };
+    let bindings = if subject.values.is_some() { EDGE_BINDINGS } else { "" };
     let config = CONFIG.replace("MODULES", &modules.join(", ")).replace("BINDINGS", bindings);
     let path = folder.join("workerd.capnp");
     fs::write(&path, config)?;
@@ -242,21 +221,25 @@ const config :Workerd.Config = (
   services = [
     (name = "main", worker = (compatibilityDate = "2026-11-17", modules = [MODULES], bindings = [BINDINGS])),
     (name = "kv", worker = (compatibilityDate = "2026-11-17", modules = [
-      (name = "kv.js", esModule = "import text from 'snapshot.txt'; export default { fetch: () => new Response(text) };"),
-      (name = "snapshot.txt", text = embed "snapshot.txt"),
+      (name = "kv.js", esModule = embed "kv.js"),
+      (name = "value.txt", text = embed "value.txt"),
+      (name = "lines.json", json = embed "lines.json"),
     ])),
   ],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
 );
 "#;
-const SECRET: &str = "a-text-that-is-no-secret-but-as-long-as-one";
+const KV: &str = "import json from 'value.txt'; import lines from 'lines.json';
+export default { fetch(request) {
+  const key = decodeURIComponent(new URL(request.url).pathname).split('/').pop();
+  return new Response((lines[key] ?? '') + json);
+} };";
 const EDGE_BINDINGS: &str = r#"
       (name = "CONTROL_URL", text = "http://control.localhost"), (name = "BASE_URL", text = "https://updates.example.com"),
       (name = "EDGE_SECRET", text = "a-text-that-is-no-secret-but-as-long-as-one"), (name = "DOWNLOAD_SECRET", text = "a-text-that-is-no-secret-but-as-long-as-one"),
       (name = "SNAPSHOTS", kvNamespace = "kv")"#;
-
 /// Starts a workerd and waits until it answers.
-fn start(session: &Session, config: &Path) -> Result<Running, Failure> {
+pub(super) fn start(session: &Session, config: &Path) -> Result<Running, Failure> {
     let port = probe::free_port()?;
     let workerd = Workerd {
         root: paths::root(),
@@ -289,7 +272,7 @@ fn first_answer(session: &Session, config: &Path, subject: &Subject) -> Result<f
 }
 
 /// Sends one request and checks the response.
-fn verify(worker: &Running, check: &Check) -> Result<(), Failure> {
+pub(super) fn verify(worker: &Running, check: &Check) -> Result<(), Failure> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, worker.port))?;
     write!(stream, "GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", check.path)?;
     let mut answer = String::new();
@@ -320,7 +303,7 @@ fn load(session: &Session, wrk: &tools::Wrk, worker: &Running, check: &Check, se
 }
 
 /// The CPU time that a process has used so far; only on Linux.
-fn cpu_seconds(process: u32) -> Option<f64> {
+pub(super) fn cpu_seconds(process: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name before `)` may contain spaces. After it, fields 12 and 13 are user and system time in ticks, 100 per second.
     let (_, fields) = stat.rsplit_once(')')?;
@@ -347,7 +330,24 @@ fn print(subjects: &[Subject], measured: &[Vec<Measured>], first_answers: &[f64]
     Ok(())
 }
 
-fn median(values: &[f64]) -> f64 {
+/// Prints the ratios of the CPU time of checks from memory to that of the previous release. Returns whether one is too high.
+fn compare(subjects: &[Subject], measured: &[Vec<Measured>]) -> bool {
+    let of = |name: &str| {
+        let place = subjects.iter().position(|subject| subject.name == name);
+        place.and_then(|place| Some((&subjects.get(place)?.checks, measured.get(place)?)))
+    };
+    let Some(((checks, new), (_, old))) = of(EDGE).zip(of(PREVIOUS)) else { return false };
+    let mut is_slow = false;
+    for ((check, new), old) in checks.iter().zip(new).zip(old) {
+        let ratios: Vec<f64> = new.cpu_microseconds.iter().zip(&old.cpu_microseconds).map(|(new, old)| new / old).collect();
+        let (ratio, rounds) = (median(&ratios), ratios.len());
+        println!("{}: {ratio:.3} times the CPU time of the previous release (at most {MOST}), median of {rounds} rounds", check.name);
+        is_slow |= ratio > MOST;
+    }
+    is_slow
+}
+
+pub(super) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
@@ -362,7 +362,7 @@ fn median(values: &[f64]) -> f64 {
 mod tests {
     use clap::{Args, Command, FromArgMatches};
 
-    use super::{Options, median, snapshot};
+    use super::{Options, median};
 
     #[test]
     fn the_median_is_the_middle_value_or_the_mean_of_the_two_middle_values() {
@@ -378,10 +378,5 @@ mod tests {
         let options = parse(&["--seconds", "2", "--rounds", "1"]).unwrap();
         assert_eq!((options.rounds, options.seconds), (1, 2));
         assert!(parse(&["--seconds"]).is_err() && parse(&["--rounds", "0"]).is_err() && parse(&["--loud", "1"]).is_err());
-    }
-
-    #[test]
-    fn the_snapshot_can_be_published() {
-        assert!(snapshot().unwrap().contains("\"l\":49"));
     }
 }

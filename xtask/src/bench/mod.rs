@@ -5,6 +5,8 @@
 
 mod edge;
 mod load;
+mod loads;
+mod values;
 
 use clap::Subcommand;
 
@@ -13,8 +15,8 @@ use crate::session::{Failure, Session};
 /// The benchmarks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
-    /// Measure requests per second and CPU time of update checks at the edge, compared with empty Workers; if wrk is missing, it is unpacked into the
-    /// cache
+    /// Measure requests per second and CPU time of update checks at the edge, compared with empty Workers and with the previous release; if wrk is
+    /// missing, it is unpacked into the cache
     Edge(edge::Options),
     /// Measure update checks at the control plane, compared with an empty handler, both as release builds on one core
     Checks(load::Checks),
