@@ -56,11 +56,14 @@ fn main() -> ExitCode {
 #[cfg(unix)]
 async fn interrupted() -> std::io::Result<()> {
     let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    // What Ctrl-\ sends: the programs that run for the CLI would not notice it.
+    let mut quit = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::quit())?;
     let mut hung_up = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
     tokio::select! {
         pressed = tokio::signal::ctrl_c() => pressed,
         _ = terminated.recv() => Ok(()),
         _ = hung_up.recv() => Ok(()),
+        _ = quit.recv() => Ok(()),
     }
 }
 

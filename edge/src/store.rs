@@ -286,7 +286,10 @@ async fn verify<'v>(settings: &Settings, key: &DeploymentKey, value: &'v [u8]) -
         Ok(true) => Ok(signed.json),
         Ok(false) => Err(Distrust::WrongSignature),
         // Without the runtime's help it is only slower.
-        Err(_) => keys.verify(key, value),
+        Err(error) => {
+            log::event("snapshot.crypto_failed", json!({"error": format!("{error:?}")}));
+            keys.verify(key, value)
+        }
     }
 }
 

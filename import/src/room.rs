@@ -1,14 +1,14 @@
 //! What a target has already, and what it has room for.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use shared::hash::PackageHash;
 use shared::keys::Label;
 
-use crate::plan::{Deployment, Place, Release};
+use crate::plan::{Deployment, Method, Place, Release};
 
-/// The releases from which on the reference forgets the oldest ones of a history.
+/// The releases of a history that the reference keeps: it forgets the oldest ones.
 const MOST_KEPT: usize = 50;
 
 /// What a target has already, and what it has room for.
@@ -130,24 +130,39 @@ impl Room {
     pub fn differences(&self, app: &str, deployment: &Deployment) -> Differences {
         let mut found = Differences::default();
         let Some(settled) = self.settled.get(&place(app, &deployment.source_name)) else { return found };
-        let packages: BTreeSet<_> = settled.releases.values().map(|here| here.package_hash.to_string()).collect();
+        // What was released here, by its package: the same one may have been released on both servers.
+        let own: HashMap<String, (&Label, &Here)> = settled
+            .releases
+            .iter()
+            .filter(|(label, _)| Some(**label) > settled.newest)
+            .map(|(label, here)| (here.package_hash.to_string(), (label, here)))
+            .collect();
         for release in &deployment.releases {
             let here = settled.releases.get(&release.label);
             let is_theirs = Some(release.label) <= settled.newest;
-            if settled.has_own {
-                // The same package may have been released here, too.
-                let is_here = release.package_hash.as_ref().is_some_and(|hash| packages.contains(&hash.to_string()));
-                if !is_theirs && !is_here {
-                    found.not_taken.push(release.label);
-                } else if is_theirs && release.is_disabled && here.is_some_and(|here| !here.is_disabled) {
-                    found.disabled.push(release.label);
+            if !settled.has_own {
+                if is_theirs && here.is_some_and(|here| here.differs(release)) {
+                    found.changed.push(release.label);
                 }
-            } else if is_theirs && here.is_some_and(|here| here.differs(release)) {
-                found.changed.push(release.label);
+                continue;
+            }
+            // A rollback has an old package, and takes devices away from a newer one.
+            let same = release.package_hash.as_ref().filter(|_| release.method != Method::Rollback);
+            let same = same.and_then(|hash| own.get(&hash.to_string()));
+            let (label, here) = match (is_theirs, same) {
+                (true, _) => (&release.label, here),
+                (false, Some((label, here))) => (*label, Some(*here)),
+                (false, None) => {
+                    found.not_taken.push(release.label);
+                    continue;
+                }
+            };
+            if release.is_disabled && here.is_some_and(|here| !here.is_disabled) {
+                found.disabled.push(*label);
             }
         }
         if !settled.has_own {
-            let forgotten = if deployment.history.len() >= MOST_KEPT { deployment.history.iter().min() } else { None };
+            let forgotten = if deployment.history.len() == MOST_KEPT { deployment.history.iter().min() } else { None };
             let is_gone = |label: &Label| !deployment.history.contains(label) && forgotten.is_none_or(|first| label > first);
             let enabled = settled.releases.iter().filter(|(label, here)| Some(**label) <= settled.newest && !here.is_disabled);
             found.gone = enabled.map(|(label, _)| *label).filter(is_gone).collect();

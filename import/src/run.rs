@@ -173,10 +173,15 @@ impl Ready {
                     // A gap would never be filled: labels only grow.
                     return Err(PackagesFault::Missing.into());
                 }
-                let outcome = target.history(&app, deployment, &history).await.map_err(RunError::Target)?;
+                let differences = room.differences(&planned.source_name, deployment);
+                let outcome = if differences.is_cleared {
+                    Outcome::Imported { added: 0, updated: 0, kept: Vec::new() }
+                } else {
+                    target.history(&app, deployment, &history).await.map_err(RunError::Target)?
+                };
                 deployments.push(ImportedDeployment {
                     name: names.get(&deployment.source_name).unwrap_or(&deployment.source_name).clone(),
-                    differences: room.differences(&planned.source_name, deployment),
+                    differences,
                     releases: deployment.releases.len(),
                     first: deployment.releases.first().map(|release| release.label),
                     last: deployment.releases.last().map(|release| release.label),

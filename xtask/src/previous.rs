@@ -79,7 +79,8 @@ impl Previous {
         say(format!("building the control plane of the previous release into {} (once; this takes minutes)", self.folder.display()));
         let mut build = cargo();
         build.args(["build", "--quiet", "--locked", "--package", "control", "--bin", CONTROL]).current_dir(self.source());
-        build.env("CARGO_TARGET_DIR", self.target()).env("CARGO_PROFILE_DEV_DEBUG", "0");
+        // Its own toolchain, not that of this checkout.
+        build.env_remove("RUSTUP_TOOLCHAIN").env("CARGO_TARGET_DIR", self.target()).env("CARGO_PROFILE_DEV_DEBUG", "0");
         session.run(&mut build)?;
         let unfinished = self.folder.join(".unfinished-control");
         fs::copy(self.target().join("debug").join(CONTROL), &unfinished)?;

@@ -188,6 +188,9 @@ struct RateSettings {
     /// Uploads per account, over all its credentials. Counted per process
     #[arg(long, env = "UPDRAFT_LIMIT_ACCOUNT_UPLOADS", value_name = "RATE", default_value = "120/15m", value_parser = Rate::parse)]
     limit_account_uploads: Rate,
+    /// Requests of imports per account, other than those with a package, which are uploads. Counted per process
+    #[arg(long, env = "UPDRAFT_LIMIT_IMPORTS", value_name = "RATE", default_value = "600/15m", value_parser = Rate::parse)]
+    limit_imports: Rate,
     /// Maximum number of concurrent uploads per account. Counted per process
     #[arg(long, env = "UPDRAFT_LIMIT_UPLOADS_AT_ONCE", value_name = "COUNT", default_value = "10", value_parser = count)]
     limit_uploads_at_once: u32,
@@ -253,6 +256,7 @@ impl From<LimitSettings> for Limits {
             account_management: rates.limit_account_management_api,
             uploads: rates.limit_uploads,
             account_uploads: rates.limit_account_uploads,
+            imports: rates.limit_imports,
             uploads_at_once: rates.limit_uploads_at_once,
             collaborators: rates.limit_collaborators,
         }

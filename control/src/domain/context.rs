@@ -51,6 +51,8 @@ pub struct Context {
     pub uploaders: Mutex<Limiter>,
     /// Counts uploads per account.
     pub uploading_accounts: Mutex<Limiter>,
+    /// Counts requests of imports per account.
+    pub importing_accounts: Mutex<Limiter>,
     /// Uploads in progress, by account. Each holds a temporary file until it is stored or refused.
     pub uploads_under_way: UnderWay,
     /// Failures that are not written to the database yet.

@@ -166,6 +166,8 @@ messages! {
         CredentialUploads = "too many uploads with this credential",
         /// Uploads of all credentials of an account.
         AccountUploads = "too many uploads from this account",
+        /// Requests of imports, of all credentials of an account.
+        Imports = "too many requests of imports from this account",
         /// Reports from devices.
         Reports = "{TOO_MANY_REPORTS}",
     }

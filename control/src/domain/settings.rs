@@ -76,6 +76,8 @@ pub struct Limits {
     pub uploads: Rate,
     /// Uploads per account, across all its credentials.
     pub account_uploads: Rate,
+    /// Requests of imports per account, other than those with a package.
+    pub imports: Rate,
     /// Concurrent uploads per account.
     pub uploads_at_once: u32,
     /// Collaborators added and apps transferred, per account.

@@ -143,6 +143,7 @@ async fn open(config: Config, lock_name: &'static str, clock: Clock, entropy: En
         callers: Mutex::default(),
         accounts: Mutex::default(),
         uploading_accounts: Mutex::default(),
+        importing_accounts: Mutex::default(),
         uploads_under_way: UnderWay::default(),
         uploaders: Mutex::default(),
         traces: Traces::default(),

@@ -58,7 +58,8 @@ impl Place {
             ("LIMIT_MANAGEMENT_API", any_number.clone()),
             ("LIMIT_ACCOUNT_MANAGEMENT_API", any_number.clone()),
             ("LIMIT_UPLOADS", any_number.clone()),
-            ("LIMIT_ACCOUNT_UPLOADS", any_number),
+            ("LIMIT_ACCOUNT_UPLOADS", any_number.clone()),
+            ("LIMIT_IMPORTS", any_number),
             ("LIMIT_BINARY_VERSIONS", binary_versions.to_string()),
             // Thousands of dropped reports are expected.
             ("LOG", "error".to_owned()),

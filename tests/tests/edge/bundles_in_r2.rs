@@ -58,6 +58,16 @@ async fn devices_download_while_control_is_down() {
     for (url, _) in &urls {
         device.get(url).await.refused(404);
     }
+    // The same bytes are stored again, and refused for the release that has them already.
+    let package = &urls[1].1;
+    let again = ada.upload("app", "Production", &package.0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    ada.upload("app", "Production", &package.0, json!({ "appVersion": "1.0.0" })).await.refused(409);
+    let offered = app.until_offered(&key, again["package"]["label"].as_str().unwrap()).await.json();
+    let url = offered["update_info"]["download_url"].as_str().unwrap().strip_prefix(&app.edge.base).unwrap().to_owned();
+    let whole = device.get(&url).await;
+    assert!(whole.body == package.0, "the package as it was uploaded");
+    let known = device.send(device.request(Method::GET, &url).header("if-none-match", whole.header("etag"))).await;
+    assert_eq!((known.status.as_u16(), known.body.len()), (304, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -55,6 +55,13 @@ impl Import<'_> {
             Some(row) => apps::lock(&mut change, &row.id).await?,
             None => None,
         };
+        // Another import may have changed it while this waited for it.
+        if known.is_some() && self.find_app(&mut change, planned).await? != found {
+            return Err(Error::unavailable("the app was changed while this waited for it"));
+        }
+        if self.apps_of_keys(&mut change, planned).await?.len() > 1 {
+            return Err(Error::invalid("app", "has deployment keys that are in several apps here"));
+        }
         if known.is_none() && !is_counted && matches!(self.by, Importer::Owner(_)) {
             return Err(Error::unavailable("the app was deleted while this waited for it"));
         }
@@ -173,7 +180,8 @@ impl Import<'_> {
     async fn tell(&self, change: &mut Change<'_>, planned: &plan::App, of_app: &mut ImportedApp) -> Result<()> {
         let now = change.now();
         let waiting = awaited::list(change, &of_app.id, now).await?;
-        for (text, email) in self.addresses(planned) {
+        // No app has more of them, and each costs two reads.
+        for (text, email) in self.addresses(planned).into_iter().take(self.app.settings.limits.quotas.collaborators as usize) {
             let joined = match email {
                 None => Joined::NoAddress,
                 Some(email) if waiting.iter().any(|other| *other == *email) => Joined::Awaited,

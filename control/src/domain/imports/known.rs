@@ -1,13 +1,13 @@
 //! Finds the apps and deployments of a plan that an earlier import has written.
 //!
-//! By their deployment keys: those are what devices have, and no rename changes them. By their names there only if no key tells, for an app without
-//! deployments and for a deployment whose key was changed.
+//! By their deployment keys: those are what devices have, and no rename changes them. Only an app without deployments is found by its name there: a name
+//! can become that of another app.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use import::plan::{self, Plan};
 use import::room::{Here, Room, Settled};
-use shared::ids::{AppId, DeploymentId};
+use shared::ids::AppId;
 use shared::keys::Label;
 
 use super::repo::{self, ImportedAppRow, ImportedDeploymentRow};
@@ -86,42 +86,45 @@ impl Import<'_> {
     pub(super) async fn find_apps(&self, tx: &mut ReadTx, plan: &Plan) -> Result<Vec<Option<ImportedAppRow>>> {
         let mut found = Vec::with_capacity(plan.apps.len());
         for app in &plan.apps {
-            found.push(self.find_by_key(tx, app).await?);
-        }
-        // An app that was renamed there, and another one that has got its name since.
-        let mut taken: BTreeSet<AppId> = found.iter().flatten().map(|row| row.id.clone()).collect();
-        for (app, row) in plan.apps.iter().zip(&mut found).filter(|(_, row)| row.is_none()) {
-            *row = repo::app(tx, &self.owner, &self.source, &app.source_name).await?.filter(|row| taken.insert(row.id.clone()));
+            found.push(self.find_app(tx, app).await?);
         }
         Ok(found)
     }
 
     /// The app that is here already.
     pub(super) async fn find_app(&self, tx: &mut ReadTx, app: &plan::App) -> Result<Option<ImportedAppRow>> {
-        match self.find_by_key(tx, app).await? {
-            Some(row) => Ok(Some(row)),
-            None => Ok(repo::app(tx, &self.owner, &self.source, &app.source_name).await?),
+        if let Some(row) = self.apps_of_keys(tx, app).await?.into_iter().next() {
+            return Ok(Some(row));
         }
+        let named = repo::app(tx, &self.owner, &self.source, &app.source_name).await?;
+        let Some(row) = named else { return Ok(None) };
+        // With deployments on both sides and no key in common, it is another app that has got the name since.
+        let may_be = app.deployments.is_empty() || repo::deployments(tx, &row.id).await?.is_empty();
+        Ok(may_be.then_some(row))
     }
 
-    async fn find_by_key(&self, tx: &mut ReadTx, app: &plan::App) -> Result<Option<ImportedAppRow>> {
+    /// The apps here that have the deployments with these keys, or had them before the keys were changed here. More than one only if somebody has moved keys
+    /// from app to app.
+    pub(super) async fn apps_of_keys(&self, tx: &mut ReadTx, app: &plan::App) -> Result<Vec<ImportedAppRow>> {
+        let mut found: Vec<ImportedAppRow> = Vec::new();
         for deployment in &app.deployments {
-            if let Some(row) = repo::app_of_key(tx, &self.owner, &self.source, &deployment.key).await? {
-                return Ok(Some(row));
+            if let Some(row) = repo::app_of_key(tx, &self.owner, &self.source, &deployment.key).await?
+                && found.iter().all(|other| other.id != row.id)
+            {
+                found.push(row);
             }
         }
-        Ok(None)
+        Ok(found)
     }
 }
 
-/// The planned deployments of an app that are here already, in the plan's order.
+/// The planned deployments of an app that are here already, in the plan's order: each is the one that has its key, or had it last.
 pub(super) async fn find_deployments(tx: &mut ReadTx, app: &AppId, planned: &plan::App) -> Result<Vec<Option<ImportedDeploymentRow>>> {
     let rows = repo::deployments(tx, app).await?;
-    let by = |is_it: &dyn Fn(&ImportedDeploymentRow) -> bool| rows.iter().find(|row| is_it(row)).cloned();
-    let mut found: Vec<_> = planned.deployments.iter().map(|deployment| by(&|row| row.deployment_key == deployment.key)).collect();
-    let mut taken: BTreeSet<DeploymentId> = found.iter().flatten().map(|row| row.deployment_id.clone()).collect();
-    for (deployment, row) in planned.deployments.iter().zip(&mut found).filter(|(_, row)| row.is_none()) {
-        *row = by(&|row| row.source_name == deployment.source_name).filter(|row| taken.insert(row.deployment_id.clone()));
+    let mut found = Vec::with_capacity(planned.deployments.len());
+    for deployment in &planned.deployments {
+        let last = repo::last_deployment(tx, &deployment.key).await?;
+        found.push(rows.iter().find(|row| Some(&row.deployment_id) == last.as_ref()).cloned());
     }
     Ok(found)
 }

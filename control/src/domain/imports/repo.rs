@@ -10,9 +10,10 @@ use crate::{on, on_write};
 
 const APP: &str = "SELECT a.id, a.name, i.source_name FROM imported_apps i JOIN apps a ON a.id = i.app_id \
     WHERE a.owner_id = $1 AND i.source = $2 AND i.source_name = $3 ORDER BY i.imported_time LIMIT 1";
-const APP_OF_KEY: &str = "SELECT a.id, a.name, i.source_name FROM deployments d JOIN imported_deployments f ON f.deployment_id = d.id \
-    JOIN imported_apps i ON i.app_id = d.app_id JOIN apps a ON a.id = d.app_id \
-    WHERE d.deployment_key = $3 AND a.owner_id = $1 AND i.source = $2";
+const APP_OF_KEY: &str = "SELECT a.id, a.name, i.source_name FROM deployment_keys k JOIN deployments d ON d.id = k.last_deployment_id \
+    JOIN imported_deployments f ON f.deployment_id = d.id JOIN imported_apps i ON i.app_id = d.app_id JOIN apps a ON a.id = d.app_id \
+    WHERE k.deployment_key = $3 AND a.owner_id = $1 AND i.source = $2";
+const LAST_DEPLOYMENT: &str = "SELECT last_deployment_id FROM deployment_keys WHERE deployment_key = $1";
 const RENAME_APP: &str = "UPDATE imported_apps SET source_name = $2 WHERE app_id = $1";
 const RENAME_DEPLOYMENT: &str = "UPDATE imported_deployments SET source_name = $2 WHERE deployment_id = $1";
 const INSERT_APP: &str = "INSERT INTO imported_apps (app_id, source, source_name, imported_time) VALUES ($1, $2, $3, $4)";
@@ -54,6 +55,7 @@ const FORGET_PACKAGE: &str = "DELETE FROM imported_packages WHERE app_id = $1 AN
 pub const SQL: &[&str] = &[
     APP,
     APP_OF_KEY,
+    LAST_DEPLOYMENT,
     RENAME_APP,
     RENAME_DEPLOYMENT,
     INSERT_APP,
@@ -77,7 +79,7 @@ pub const SQL: &[&str] = &[
 ];
 
 /// An app that came from another server.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
 pub struct ImportedAppRow {
     /// The app.
     pub id: AppId,
@@ -162,9 +164,16 @@ pub async fn app(tx: &mut ReadTx, owner: &AccountId, source: &str, name: &str) -
     on!(tx, |conn| sqlx::query_as(APP).bind(owner).bind(source).bind(name).fetch_optional(conn).await)
 }
 
-/// The account's app that came from that server and has a deployment from there with this key.
+/// The account's app that came from that server, and whose deployment from there has this key or had it last.
 pub async fn app_of_key(tx: &mut ReadTx, owner: &AccountId, source: &str, key: &DeploymentKey) -> sqlx::Result<Option<ImportedAppRow>> {
     on!(tx, |conn| sqlx::query_as(APP_OF_KEY).bind(owner).bind(source).bind(key.as_str()).fetch_optional(conn).await)
+}
+
+/// The deployment that has this key, or had it last; `None` if nobody ever had it.
+pub async fn last_deployment(tx: &mut ReadTx, key: &DeploymentKey) -> sqlx::Result<Option<DeploymentId>> {
+    let row: Option<Option<DeploymentId>> =
+        on!(tx, |conn| sqlx::query_scalar(LAST_DEPLOYMENT).bind(key.as_str()).fetch_optional(conn).await)?;
+    Ok(row.flatten())
 }
 
 /// Records the name that an app has at the source now.

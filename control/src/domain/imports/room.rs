@@ -1,6 +1,8 @@
 //! What breaks a rule here because of what is here already: quotas, taken names, taken keys. Nothing is written.
 
-use import::plan::{Place, Plan, Problem, THE_ACCOUNT};
+use std::collections::BTreeSet;
+
+use import::plan::{self, Place, Plan, Problem, THE_ACCOUNT};
 use shared::ids::{AppId, DeploymentId};
 use shared::keys::DeploymentKey;
 use shared::text::shell;
@@ -35,9 +37,12 @@ impl Import<'_> {
     pub async fn problems(&self, plan: &Plan, bytes: u64) -> Result<Vec<Problem>> {
         let mut tx = self.app.db.read().await?;
         let limits = &self.app.settings.limits.quotas;
-        let (mut problems, mut new_apps, mut new_deployments) = (Vec::new(), 0, 0);
+        let (mut problems, mut new_apps, mut new_deployments, mut claimed) = (Vec::new(), 0, 0, BTreeSet::new());
         for (app, known) in plan.apps.iter().zip(self.find_apps(&mut tx, plan).await?) {
             let place = Place { app: app.source_name.clone(), deployment: None, label: None };
+            if let Some(text) = self.keys_apart(&mut tx, app, &mut claimed).await? {
+                problems.push(Problem::new(place.clone(), text));
+            }
             if known.is_none() {
                 new_apps += 1;
                 if let Some(id) = apps::find_owned(&mut tx, &self.owner, app.name.as_str()).await? {
@@ -96,6 +101,20 @@ impl Import<'_> {
             self.quotas(&mut tx, (new_apps, new_deployments), bytes, &mut problems).await?;
         }
         Ok(problems)
+    }
+
+    /// What to say of an app whose deployments are in several apps here, or in one that has those of another app there. `claimed` are the apps so far.
+    async fn keys_apart(&self, tx: &mut ReadTx, app: &plan::App, claimed: &mut BTreeSet<AppId>) -> Result<Option<String>> {
+        let rows = self.apps_of_keys(tx, app).await?;
+        let names: Vec<_> = rows.iter().map(|row| row.name.as_str()).collect();
+        let is_claimed = rows.iter().any(|row| !claimed.insert(row.id.clone()));
+        Ok(match &*names {
+            [_, _, ..] => Some(format!("its deployment keys are in several apps here: {}. Move them into one", names.join(", "))),
+            [name] if is_claimed => {
+                Some(format!("the app {name} here has deployment keys of this app and of another one there. Import one of them"))
+            }
+            _ => None,
+        })
     }
 
     /// What to say of an app's name that another app of the account has.

@@ -10,17 +10,34 @@ const UPLOAD_WAIT: u64 = 10;
 
 /// One of an account's turns to send a large body, until this is dropped. It counts as no upload.
 #[derive(Debug)]
-pub struct UploadTurn {
+struct UploadTurn {
     _slot: Slot,
 }
 
 impl UploadTurn {
     /// Takes a turn. Errors: 429 if the account has too many at once.
-    pub fn of(app: &Context, caller: &SignedIn) -> Result<Self> {
+    fn of(app: &Context, caller: &SignedIn) -> Result<Self> {
         let (from, account) = (Some(caller.from()), Some(caller.account()));
         let exceeded = Exceeded { name: "uploads_at_once", limit: RateLimit::UploadsAtOnce, from, account };
         let slot = app.uploads_under_way.enter(caller.account(), app.settings.limits.uploads_at_once);
         Ok(Self { _slot: slot.ok_or_else(|| app.refuse(&exceeded, UPLOAD_WAIT))? })
+    }
+}
+
+/// A counted request of an import that has no package, in progress until this is dropped.
+#[derive(Debug)]
+pub struct ImportAllowance {
+    _turn: UploadTurn,
+}
+
+impl ImportAllowance {
+    /// Counts one more request of the caller. Errors: 429.
+    pub fn of(app: &Context, caller: &SignedIn) -> Result<Self> {
+        let turn = UploadTurn::of(app, caller)?;
+        let (from, account) = (Some(caller.from()), Some(caller.account()));
+        let exceeded = Exceeded { name: "imports", limit: RateLimit::Imports, from, account };
+        app.count(&app.importing_accounts, caller.account().as_str(), app.settings.limits.imports, &exceeded)?;
+        Ok(Self { _turn: turn })
     }
 }
 

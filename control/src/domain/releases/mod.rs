@@ -31,5 +31,5 @@ pub mod turns;
 pub mod unused;
 pub mod upload;
 
-pub use allowance::{UploadAllowance, UploadTurn};
+pub use allowance::{ImportAllowance, UploadAllowance};
 pub use method::ReleaseMethod;

@@ -27,7 +27,7 @@ use crate::domain::error::{Error, Result};
 use crate::domain::imports::sent::{self, Sent};
 use crate::domain::imports::{self, Import, packages};
 use crate::domain::releases::size::MAX_RANGES;
-use crate::domain::releases::{UploadAllowance, UploadTurn, upload};
+use crate::domain::releases::{ImportAllowance, UploadAllowance, upload};
 use crate::http::AppState;
 use crate::http::extract::DeploymentPath;
 use crate::http::extract::json::{self, Json};
@@ -59,7 +59,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 pub async fn check_import(
     State(app): State<AppState>,
     caller: NotApiKey,
-    upload: UploadTurn,
+    upload: ImportAllowance,
     request: Request,
 ) -> Result<Json<ImportProblemsAnswer>> {
     let body = body(&app, request).await?;
@@ -135,7 +135,7 @@ pub async fn check_import(
 pub async fn import_app(
     State(app): State<AppState>,
     caller: NotApiKey,
-    upload: UploadTurn,
+    upload: ImportAllowance,
     request: Request,
 ) -> Result<Json<ImportedAppAnswer>> {
     let body = body(&app, request).await?;
@@ -224,7 +224,7 @@ pub async fn import_package(
 pub async fn import_history(
     State(app): State<AppState>,
     grant: AppGrant<OwnApp>,
-    upload: UploadTurn,
+    upload: ImportAllowance,
     DeploymentPath(deployment): DeploymentPath,
     request: Request,
 ) -> Result<Json<ImportedHistoryAnswer>> {

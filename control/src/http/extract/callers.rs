@@ -13,7 +13,7 @@ use crate::domain::access::{AppCreator, AppGrant, DashboardSession, DashboardSes
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::{Error, Result};
 use crate::domain::login::RecentLogin;
-use crate::domain::releases::{UploadAllowance, UploadTurn};
+use crate::domain::releases::{ImportAllowance, UploadAllowance};
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
 
@@ -113,7 +113,7 @@ impl FromRequestParts<AppState> for RecentLogin {
 }
 
 /// Extract it after the credential's guard, whose refusal comes first.
-impl FromRequestParts<AppState> for UploadTurn {
+impl FromRequestParts<AppState> for ImportAllowance {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {

@@ -142,6 +142,9 @@ async fn what_is_renamed_there_or_here_is_found_by_its_key() {
     let ended = import(&app, &old.base, "key", &[]).await;
     let expected = "Weather: the account has an app of this name that was imported from another app there. Rename it here";
     assert!(ended.code == Some(1) && ended.out.contains(expected) && !ended.out.contains("another key"), "{ended:?}");
+    // Also alone: by its name, it would be the one that is called Sky there.
+    let ended = import(&app, &old.base, "key", &["--app", "Weather"]).await;
+    assert!(ended.code == Some(1) && ended.out.contains(expected) && !ended.out.contains("another key"), "{ended:?}");
     ada.patch("/v1/apps/Weather", json!({ "name": "Clouds" })).await.assert(200);
     let cli = Cli::with_token(&app.base, ada.token());
     cli.write("old-key", "key");
@@ -196,17 +199,20 @@ async fn what_is_not_taken_over_is_named() {
     ada.upload("Weather", "Production", b"ours", json!({ "appVersion": "1.0.0" })).await.assert(201);
     releases[1]["isDisabled"] = json!(true);
     releases.push(entry(&old, "v4", "theirs"));
+    // What is rolled back there has a package that is here, and yet devices here do not get it.
+    let mut rollback = entry(&old, "v5", "content 1");
+    rollback["releaseMethod"] = json!("Rollback");
+    releases.push(rollback);
     put(&old, &[], &releases);
-    let left =
-        "left alone, because somebody has released here, or cleared its history here. Not taken over: v4. Disabled there, but not here: v2";
+    let left = "left alone, because somebody has released here, or cleared its history here. Not taken over: v4, v5. Disabled there, but not here: v2";
     let report = imported(&app, &old.base, "key", &["--dry-run"]).await;
-    assert!(report.contains(&format!("Weather / Production: 4 releases, v1 to v4; would be {left}")), "{report}");
+    assert!(report.contains(&format!("Weather / Production: 5 releases, v1 to v5; would be {left}")), "{report}");
     let ended = cli.expect(0, &again).await;
-    assert!(ended.out.contains(&format!("Weather / Production: on the other server 4 releases, v1 to v4; {left}")), "{ended:?}");
+    assert!(ended.out.contains(&format!("Weather / Production: on the other server 5 releases, v1 to v5; {left}")), "{ended:?}");
     assert!(ended.err.contains("Imported, except what was left alone"), "{ended:?}");
     let command = "updraft release disable v2 --app Weather --deployment Production";
     assert!(ended.out.contains(&format!("`{command}`")), "{ended:?}");
     cli.expect(0, &command.split(' ').skip(1).collect::<Vec<_>>()).await;
     let report = imported(&app, &old.base, "key", &[]).await;
-    assert!(report.contains("Not taken over: v4\n"), "{report}");
+    assert!(report.contains("Not taken over: v4, v5\n"), "{report}");
 }
