@@ -214,9 +214,13 @@ pub async fn fetch(
                 format!("its package cannot be downloaded now: {fault}. Start the import again later")
             }
             Err(refusal @ (StagingFault::Refused(_) | StagingFault::TooLarge(_))) => {
-                packages.has_too_large |= matches!(refusal, StagingFault::TooLarge(_));
+                let is_too_large = matches!(refusal, StagingFault::TooLarge(_));
+                packages.has_too_large |= is_too_large;
                 problem = |place, text| Problem::of_release(place, text);
-                refusal.to_string()
+                match releases.first().and_then(|(_, release)| release.size).filter(|_| is_too_large) {
+                    Some(size) => format!("{refusal}; the other server says that it has {size}"),
+                    None => refusal.to_string(),
+                }
             }
         };
         plan.problems.extend(releases.iter().map(|(place, _)| problem(place.clone(), text.clone())));

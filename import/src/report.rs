@@ -269,7 +269,10 @@ fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &Impor
         Outcome::Imported { .. } if differences.is_cleared => {
             writeln!(formatter, "; left alone, because {}", cleared(&differences.gone))?;
             let (name, app) = (shell::quoted(name), shell::option("--app", app));
-            writeln!(formatter, "    To clear it here, too: `updraft deployment clear {name} {app}`.")?;
+            writeln!(
+                formatter,
+                "    To take that over, delete the deployment here, whose key stays yours, and import again: `updraft deployment delete {name} {app}`."
+            )?;
         }
         Outcome::Imported { added: 0, updated: 0, .. } => writeln!(formatter, "; nothing new")?,
         Outcome::Imported { added, updated: 0, .. } => writeln!(formatter, "; new: {added}")?,
@@ -289,6 +292,13 @@ fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &Impor
         && !kept.is_empty()
     {
         writeln!(formatter, "    Changed both here and on the other server, so they keep what they have here: {}.", joined(kept))?;
+    }
+    if !differences.not_taken.is_empty() && !deployment.is_left_alone() {
+        let labels = joined(&differences.not_taken);
+        writeln!(
+            formatter,
+            "    Not here, because an earlier import left them out: {labels}. To get them, delete the deployment here and import again."
+        )?;
     }
     if !differences.gone.is_empty() && !deployment.is_left_alone() {
         let labels = joined(&differences.gone);

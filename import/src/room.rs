@@ -69,7 +69,7 @@ impl Here {
 pub struct Differences {
     /// Releases that are the same at the target, apart from what is said about them.
     pub changed: Vec<Label>,
-    /// Releases that are not at the target, and do not come, because imports leave the deployment alone.
+    /// Releases that are not at the target, and do not come: imports leave the deployment alone, or an earlier one left them out.
     pub not_taken: Vec<Label>,
     /// Releases that are disabled at the source only, and stay so, because imports leave the deployment alone.
     pub disabled: Vec<Label>,
@@ -141,8 +141,10 @@ impl Room {
             let here = settled.releases.get(&release.label);
             let is_theirs = Some(release.label) <= settled.newest;
             if !settled.has_own {
-                if is_theirs && here.is_some_and(|here| here.differs(release)) {
-                    found.changed.push(release.label);
+                match here {
+                    Some(here) if is_theirs && here.differs(release) => found.changed.push(release.label),
+                    None if is_theirs => found.not_taken.push(release.label),
+                    _ => {}
                 }
                 continue;
             }

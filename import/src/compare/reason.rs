@@ -108,9 +108,11 @@ impl Cause {
                  Use --key-file to see which."
             ),
             Self::Differs(property, label, is_certain) => differs(*property, *label, *is_certain),
-            Self::Cleared => "The old server's history is empty: it was cleared there. Devices that ask here still get what is here. Clear it here, too, \
-                 if they should not."
-                .to_owned(),
+            Self::Cleared => {
+                "The old server's history is empty: it was cleared there. Devices that ask here still get what is here. If they should \
+                 not, delete the deployment here, whose key stays yours, and import again."
+                    .to_owned()
+            }
             Self::Several(labels) => {
                 let labels: Vec<_> = labels.iter().map(ToString::to_string).collect();
                 format!("Several releases differ between the servers: {}.", labels.join(", "))

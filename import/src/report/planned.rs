@@ -67,7 +67,7 @@ impl PlannedDeployment {
     }
 
     fn effect(&self) -> String {
-        let Differences { changed, gone, is_cleared, .. } = &self.differences;
+        let Differences { changed, not_taken: left_out, gone, is_cleared, .. } = &self.differences;
         if self.is_left_alone {
             return format!("; would be left alone, because {OWN_RELEASES}{}", not_taken(&self.differences));
         }
@@ -81,7 +81,8 @@ impl PlannedDeployment {
         };
         let part = |what: &str, labels: &[Label]| if labels.is_empty() { String::new() } else { format!("; {what} {}", joined(labels)) };
         let changed = part("taken over as far as it was not changed here:", changed);
-        format!("{new}{changed}{}", part("no longer there, but devices that ask here still get", gone))
+        let left_out = part("not here, because an earlier import left them out:", left_out);
+        format!("{new}{changed}{left_out}{}", part("no longer there, but devices that ask here still get", gone))
     }
 }
 

@@ -115,7 +115,7 @@ async fn a_limit_of_the_account_is_named_with_what_raises_it() {
     app.change("UPDATE accounts SET max_upload_bytes = 9", &[]).await;
     let ended = import(&app, &old.base, "key", &[]).await;
     for part in [
-        "One / Production / v1: the package is larger than 9 bytes, the limit of the account",
+        "One / Production / v1: the package is larger than 9 bytes, the limit of the account; the other server says that it has ",
         "`updraft-control account set-limits --email ada@example.com --max-upload-bytes SIZE` raises the account's limit, --ignore-quotas",
     ] {
         assert!(ended.code == Some(1) && ended.out.contains(part), "{part} in {ended:?}");

@@ -61,6 +61,11 @@ async fn what_breaks_a_rule_is_named_and_nothing_is_written() {
     assert!(report.contains("Left out, because an upload here would be refused:"), "{report}");
     let labels: Vec<_> = history(&ada, "Weather", "Production").await.iter().map(|release| release["label"].clone()).collect();
     assert_eq!(labels, [json!("v1"), json!("v8")]);
+    // Once v6 can be imported, it comes too late, and the next import says so. The packages of the others are not looked at any more.
+    releases[5]["description"] = json!("short");
+    old.put_apps(&[("Weather", json!({}), &[("Production", other, json!(releases))])]);
+    let report = imported(&app, &old.base, "key", &["--leave-out-refused"]).await;
+    assert!(report.contains("Not here, because an earlier import left them out: v4, v5, v6, v7."), "{report}");
 }
 
 /// The packages in a control plane's storage.

@@ -183,7 +183,7 @@ async fn what_is_not_taken_over_is_named() {
     let again = ["import", "codepush", "--from", &old.base, "--key-file", "old-key"];
     let ended = cli.expect(0, &again).await;
     assert!(ended.out.contains(&format!("Weather / Production: on the other server {cleared}")), "{ended:?}");
-    assert!(ended.out.contains("`updraft deployment clear Production --app Weather`"), "{ended:?}");
+    assert!(ended.out.contains("`updraft deployment delete Production --app Weather`"), "{ended:?}");
     assert!(ended.err.contains("Imported, except what was left alone"), "{ended:?}");
     assert_eq!(history(&ada, "Weather", "Production").await.len(), 3);
     // Cleared there, and released again.
