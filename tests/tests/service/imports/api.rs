@@ -383,3 +383,33 @@ async fn packages_without_a_history_are_deleted_after_three_days() {
         assert_eq!(bytes.status(), 200, "{label}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_of_imports_are_limited_per_account() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_IMPORTS", "2/15m")).await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    let other = app.named_key("ada", "other").await;
+    let check = json!({ "source": SOURCE, "apps": [] });
+    for client in [&ada, &other] {
+        client.post("/v1/imports/check", check.clone()).await.assert(200);
+    }
+    for path in ["/v1/imports/check", "/v1/imports/apps"] {
+        let answer = other.post(path, check.clone()).await;
+        answer.refused(429);
+        assert_eq!(answer.header("retry-after"), "900", "{path}");
+    }
+    bob.post("/v1/imports/check", check).await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_whose_keys_are_in_several_apps_here_is_refused() {
+    let (_app, ada) = ada().await;
+    ada.post("/v1/imports/apps", app_of("Sky", "key-of-sky-012345678")).await.assert(200);
+    let mut both = app_of("Weather", "key-of-weather-0123");
+    let moved = json!({ "sourceName": "Beta", "name": "Beta", "key": "key-of-sky-012345678" });
+    both["app"]["deployments"].as_array_mut().unwrap().push(moved);
+    let checked = ada.post("/v1/imports/check", json!({ "source": SOURCE, "apps": [both["app"]] })).await.assert(200);
+    let problems = checked["problems"].to_string();
+    assert!(problems.contains("its deployment keys are in several apps here: Weather, Sky. Move them into one"), "{problems}");
+    ada.post("/v1/imports/apps", both).await.refused(400);
+}
