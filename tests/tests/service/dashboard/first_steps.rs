@@ -171,5 +171,6 @@ async fn what_a_stranger_reports_is_no_message_and_no_advice() {
     }
     let mut reader = app.signed_in_reader("ada").await;
     let page = reader.open(PRODUCTION).await.shows("The app started: version 1.2.3").shows("--target-version '^1.2.3'").html();
-    assert!(!page.contains("555") && !page.contains("^0.0.1"), "{page}");
+    // The whole number: a port or a token of the page may well contain 555.
+    assert!(!page.contains("555 0100") && !page.contains("555.0100") && !page.contains("^0.0.1"), "{page}");
 }
