@@ -13,6 +13,7 @@ mod fingerprint;
 mod json;
 pub(super) mod plan;
 mod plist;
+mod progress;
 mod project_file;
 mod react_native;
 pub(super) mod state;
@@ -30,11 +31,11 @@ use crate::arguments::DeploymentOption;
 use crate::config::project;
 use crate::context::{Context, Contradiction};
 use crate::error::{Error, Result};
-use crate::output::interrupt::{self, Step};
 use crate::output::table::printable;
 use crate::output::{prompt, terminal};
 use concerns::Concern;
 use plan::{Plan, Platform, Sdk};
+use progress::Progress;
 use target::{Choice, Target};
 
 /// Sets up the project in this folder.
@@ -72,18 +73,19 @@ impl InitCommand {
         let folder = std::env::current_dir()
             .map_err(|error| Error::failed(format!("cannot find the working directory: {error}"), "Change to a folder that exists."))?;
         let platforms = self.platforms(context, &Plan::new(folder.clone()))?;
+        let progress = Progress::new();
         let &[only] = platforms.as_slice() else {
             let mut documents = Map::new();
             for platform in platforms.into_iter().flatten() {
                 context.note(&format!("Setting up {}", platform.title()));
                 // The first one has written to the project file.
                 let context = Context { global: context.global.clone(), user: context.user.clone(), project: project::find()? };
-                documents.insert(platform.name().to_owned(), self.set_up(&context, folder.clone(), Some(platform), true).await?);
+                documents.insert(platform.name().to_owned(), self.set_up(&context, folder.clone(), Some(platform), true, &progress).await?);
             }
             context.show(&Value::Object(documents), || {});
             return Ok(());
         };
-        let document = self.set_up(context, folder, only, false).await?;
+        let document = self.set_up(context, folder, only, false, &progress).await?;
         context.show(&document, || {});
         Ok(())
     }
@@ -113,7 +115,14 @@ impl InitCommand {
     }
 
     /// Sets up the project, or one platform of it; `by_table` if each platform gets an app of its own. Returns the JSON.
-    async fn set_up(&self, context: &Context, folder: PathBuf, only: Option<Platform>, by_table: bool) -> Result<Value> {
+    async fn set_up(
+        &self,
+        context: &Context,
+        folder: PathBuf,
+        only: Option<Platform>,
+        by_table: bool,
+        progress: &Progress,
+    ) -> Result<Value> {
         let mut sdk_plan = Plan::new(folder.clone());
         let kind = detect::kind(&sdk_plan);
         // `release react-native` and `release expo` know by the project file which platform gets which app.
@@ -124,7 +133,6 @@ impl InitCommand {
             Some(platform) => format!("{name}-{}", platform.name()),
             None => name,
         });
-        let step = interrupt::step("nothing was changed", target::AGAIN);
         let choice = Choice {
             app: self.target.app.app.as_deref().or_else(|| app_of(known?, only?)).or_else(|| known?.app.as_deref()),
             deployment: self.target.deployment.as_deref().or_else(|| known?.deployment.as_deref()),
@@ -133,7 +141,7 @@ impl InitCommand {
             platform: only,
             taken: only.zip(known).and_then(|(platform, project)| app_of(project, platform.other())),
             suggestion: suggestion.as_deref(),
-            step: &step,
+            progress,
         };
         let target = target::choose(&target::server(context)?, choice).await?;
         warn_of_contradictions(context, &target);
@@ -171,7 +179,7 @@ impl InitCommand {
             }
         }
 
-        let is_made = self.make(context, &file_plan, &sdk_plan, &step)?;
+        let is_made = self.make(context, &file_plan, &sdk_plan, progress)?;
         for creation in &target.creations {
             context.note(&format!("Would create {creation}."));
         }
@@ -216,18 +224,19 @@ impl InitCommand {
     }
 
     /// Shows the changes, and makes those that are wanted. Returns whether all are made.
-    fn make(&self, context: &Context, file_plan: &Plan, sdk_plan: &Plan, step: &Step) -> Result<bool> {
+    fn make(&self, context: &Context, file_plan: &Plan, sdk_plan: &Plan, progress: &Progress) -> Result<bool> {
         if self.dry_run {
             show(context, file_plan);
             show(context, sdk_plan);
             context.note("Nothing was changed (--dry-run).");
             return Ok(false);
         }
+        progress.begin(&file_plan.changes);
         file_plan.apply()?;
+        progress.wrote();
         for change in &file_plan.changes {
             context.done(&format!("Wrote {}.", change.path));
         }
-        step.now("updraft.toml is written, and the project's own files are unchanged", target::AGAIN);
         if sdk_plan.changes.is_empty() {
             return Ok(true);
         }
@@ -238,8 +247,9 @@ impl InitCommand {
             context.note("The project's own files were left alone. Run `updraft init` again to change them.");
             return Ok(false);
         }
-        step.now("some of the project's own files may be changed", target::AGAIN);
+        progress.begin(&sdk_plan.changes);
         sdk_plan.apply()?;
+        progress.wrote();
         Ok(true)
     }
 }

@@ -7,10 +7,10 @@ use shared::text::shell;
 
 use super::super::{advice, nearest};
 use super::plan::Platform;
+use super::progress::Progress;
 use crate::client::{Client, path};
 use crate::context::Context;
 use crate::error::{Error, Kind, Result};
-use crate::output::interrupt::Step;
 use crate::output::{prompt, terminal};
 
 /// How to choose.
@@ -31,16 +31,13 @@ pub(super) struct Choice<'c> {
     /// A name for a new app.
     pub(super) suggestion: Option<&'c str>,
     /// What Ctrl-C leaves behind.
-    pub(super) step: &'c Step,
+    pub(super) progress: &'c Progress,
 }
 
 /// The entry that is no app.
 const NEW_APP: &str = "Create a new app…";
 /// The rank of an app whose name is for the other platform.
-const OF_THE_OTHER: u8 = 3;
-
-/// What to do after Ctrl-C.
-pub(super) const AGAIN: &str = "Run `updraft init` again.";
+const OF_THE_OTHER: u8 = 4;
 
 /// What was chosen.
 #[derive(Clone, Debug)]
@@ -142,9 +139,7 @@ async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<O
     if !choices.is_empty() {
         choices.sort_by_key(|name| rank(name, choice));
         if !choice.is_dry {
-            // Pressing Enter must not choose the app of the other platform.
-            let place = choices.iter().position(|name| rank(name, choice) == OF_THE_OTHER).unwrap_or(choices.len());
-            choices.insert(place, NEW_APP.to_owned());
+            choices.insert(place_of_new(&choices, choice), NEW_APP.to_owned());
         }
         let index = prompt::choose("Which app?", &choices, "--app NAME")?;
         if let Some(name) = choices.into_iter().nth(index).filter(|name| name != NEW_APP) {
@@ -160,15 +155,37 @@ async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<O
     create_app(context, client, choice, &name).await.map(Some)
 }
 
+/// The place of the entry that creates an app. What Enter chooses must be neither another project's app nor that of the other platform.
+fn place_of_new(sorted: &[String], choice: Choice<'_>) -> usize {
+    let is_of_the_other = |name: &str| rank(name, choice) == OF_THE_OTHER;
+    if !sorted.first().is_some_and(|first| is_named(first, choice) && !is_of_the_other(first)) {
+        return 0;
+    }
+    sorted.iter().position(|name| is_of_the_other(name)).unwrap_or(sorted.len())
+}
+
+/// Whether an app has the project's name, apart from the platforms' names, case and punctuation.
+fn is_named(app: &str, choice: Choice<'_>) -> bool {
+    let core = |name: &str| {
+        let name = name.to_lowercase();
+        let name = Platform::ALL.iter().fold(name, |name, platform| name.replace(platform.name(), ""));
+        name.chars().filter(|letter| letter.is_alphanumeric()).collect::<String>()
+    };
+    // An app of somebody else has the owner before its name.
+    let own = app.rsplit([':', '/']).next().unwrap_or(app);
+    choice.suggestion.map(core).is_some_and(|name| !name.is_empty() && core(own) == name)
+}
+
 /// The place of an app in the list: the one that is meant probably comes first, one of the other platform last.
 fn rank(name: &str, choice: Choice<'_>) -> u8 {
     let name = name.to_lowercase();
     let has = |platform: Platform| name.contains(platform.name());
     match choice.platform {
         _ if choice.suggestion.is_some_and(|suggestion| suggestion.to_lowercase() == name) => 0,
-        Some(platform) if has(platform) && !has(platform.other()) => 1,
         Some(platform) if has(platform.other()) && !has(platform) => OF_THE_OTHER,
-        _ => 2,
+        _ if is_named(&name, choice) => 1,
+        Some(platform) if has(platform) => 2,
+        _ => 3,
     }
 }
 
@@ -181,7 +198,7 @@ async fn create_app(context: &Context, client: &Client, choice: Choice<'_>, name
     let answer =
         advice::conflict(created, || "Choose another name, or the existing app with --app. `updraft app list` shows them.".to_owned())?;
     context.done(&format!("Created the app {}.", answer.value.app.name));
-    choice.step.now(format!("the app {} is created, and no file was changed", answer.value.app.name), AGAIN);
+    choice.progress.created(format!("the app {}", answer.value.app.name));
     Ok(answer.value.app.name)
 }
 
@@ -227,18 +244,17 @@ async fn create_deployment(context: &Context, client: &Client, choice: Choice<'_
         format!("Run `updraft deployment list {}`, and choose one with --deployment.", shell::option("--app", app))
     })?;
     context.done(&format!("Created the deployment {}.", answer.value.deployment.name));
-    choice.step.now(format!("the deployment {} is created, and no file was changed", answer.value.deployment.name), AGAIN);
+    choice.progress.created(format!("the deployment {}", answer.value.deployment.name));
     Ok(answer.value.deployment)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::interrupt;
 
     #[test]
     fn the_app_that_is_meant_comes_first_and_that_of_the_other_platform_last() {
-        let step = interrupt::step("nothing was changed", AGAIN);
+        let progress = Progress::new();
         let mut choice = Choice {
             app: None,
             deployment: None,
@@ -247,7 +263,7 @@ mod tests {
             platform: Some(Platform::Ios),
             taken: None,
             suggestion: Some("Weather-ios"),
-            step: &step,
+            progress: &progress,
         };
         let sorted = |choice: Choice<'_>, names: &[&str]| {
             let mut names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -261,5 +277,14 @@ mod tests {
         assert_eq!(sorted(choice, &names), ["Android-Weather", "Other", "Radar-iOS", "weather-ios"]);
         choice.platform = None;
         assert_eq!(sorted(choice, &names), names);
+        // Enter creates an app, unless one has the project's name.
+        let place = |choice: Choice<'_>, names: &[&str]| place_of_new(&sorted(choice, names), choice);
+        assert_eq!(place(choice, &names), 0);
+        choice.platform = Some(Platform::Ios);
+        choice.suggestion = Some("Fresh-ios");
+        assert_eq!(place(choice, &["Other", "Sample-android", "Sample-ios", "Refresh-ios"]), 0);
+        assert_eq!(place(choice, &["Fresh-android", "Sample-ios"]), 0);
+        assert_eq!(place(choice, &["Fresh-android", "Sample-ios", "bob@example.com:fresh_iOS"]), 2);
+        assert_eq!(place(choice, &["Fresh", "Other"]), 2);
     }
 }

@@ -21,8 +21,8 @@ async fn a_new_app_is_created_and_the_change_is_declined_then_made() {
     let terminal = open(&cli, 100).await;
 
     terminal.enter("updraft init");
-    terminal.wait_for("the apps", |screen| screen.contains("Which app?") && screen.contains("Create a new app")).await;
-    terminal.press("Down");
+    // No app has the project's name: Enter must not choose that of another project.
+    terminal.wait_for("the apps", |screen| screen.contains("Which app?") && screen.contains("❯ Create a new app")).await;
     terminal.press("Enter");
     // The name of the package is suggested.
     terminal.wait_for("the name", |screen| screen.contains("Name of the new app") && screen.contains("weather")).await;
@@ -61,7 +61,7 @@ async fn ctrl_c_at_the_question_changes_nothing() {
     terminal.wait_for("the change", |screen| screen.contains("Make this change?")).await;
     terminal.press("C-c");
     let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
-    assert!(screen.contains("interrupted: updraft.toml is written, and the project's own files are unchanged"), "{screen}");
+    assert!(screen.contains("interrupted: updraft.toml is written, and no other file was changed"), "{screen}");
     assert_eq!(fs::read_to_string(cli.project().join("capacitor.config.json")).unwrap(), CONFIG);
     terminal.assert_restored().await;
 }
@@ -104,5 +104,46 @@ async fn each_platform_of_a_react_native_project_gets_its_app() {
     assert!(read("ios/Demo/Info.plist").contains(&ada.deployment_key("demo-ios", "Production").await));
     let strings = read("android/app/src/main/res/values/strings.xml");
     assert!(strings.contains(&ada.deployment_key("demo-android", "Production").await), "{strings}");
+    terminal.assert_restored().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_at_the_second_platform_says_what_the_first_one_has() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    for name in ["Sample-android", "Sample-ios"] {
+        ada.create_app(name).await;
+    }
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("package.json", json!({ "name": "fresh", "dependencies": { "react-native": "0.87.1" } }).to_string());
+    cli.write("ios/Fresh/Info.plist", "<plist version=\"1.0\">\n<dict>\n</dict>\n</plist>\n");
+    cli.write("android/app/src/main/res/values/strings.xml", "<resources>\n</resources>\n");
+    let terminal = open(&cli, 200).await;
+    terminal.enter("updraft init; echo \"code $?\"");
+    terminal.wait_for("the platforms", |screen| screen.contains("An update is for one platform")).await;
+    terminal.press("Enter");
+    terminal.wait_for("the apps", |screen| screen.contains("❯ Create a new app")).await;
+    terminal.press("Enter");
+    terminal.wait_for("the name", |screen| screen.contains("Name of the new app") && screen.contains("fresh-ios")).await;
+    terminal.press("Enter");
+    terminal.wait_for("the deployments", |screen| screen.contains("Which deployment?")).await;
+    terminal.press("Enter");
+    terminal.wait_for("the change", |screen| screen.contains("Make this change?")).await;
+    terminal.press("y");
+    let asked = |screen: &str| screen.contains("Setting up Android") && screen.contains("❯ Create a new app");
+    terminal.wait_for("the apps for Android", asked).await;
+    terminal.press("C-c");
+    let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+    let said =
+        "interrupted: the app fresh-ios is created; updraft.toml and ios/Fresh/Info.plist are written, and no other file was changed";
+    assert!(screen.contains(said), "{screen}");
+
+    // A run says only what it did itself.
+    terminal.clear().await;
+    terminal.enter("updraft init --platform android --app Sample-android; echo \"code $?\"");
+    terminal.wait_for("the change", |screen| screen.contains("Make this change?")).await;
+    terminal.press("C-c");
+    let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+    assert!(screen.contains("interrupted: updraft.toml is written, and no other file was changed"), "{screen}");
     terminal.assert_restored().await;
 }
