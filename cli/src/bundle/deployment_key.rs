@@ -14,6 +14,35 @@ const NAME: &str = "CodePushDeploymentKey";
 /// Words of texts that stand for a key, such as `YOUR_DEPLOYMENT_KEY`.
 const WORDS: [&str; 8] = ["codepush", "deployment", "here", "insert", "key", "placeholder", "todo", "your"];
 
+/// The names of the setting with the server's address.
+const SERVER_NAMES: [&str; 2] = ["CodePushServerUrl", "CodePushServerURL"];
+/// Words that texts which stand for a key have besides.
+const MORE_WORDS: [&str; 17] = [
+    "a",
+    "android",
+    "app",
+    "change",
+    "code",
+    "enter",
+    "ios",
+    "me",
+    "my",
+    "of",
+    "paste",
+    "production",
+    "push",
+    "replace",
+    "staging",
+    "the",
+    "with",
+];
+/// Words that ask for a key.
+const INSTRUCTIONS: [&str; 10] = ["change", "enter", "here", "insert", "my", "paste", "placeholder", "replace", "todo", "your"];
+/// Words of the setting's own name.
+const NAME_WORDS: [&str; 5] = ["code", "codepush", "deployment", "key", "push"];
+/// The hosts of App Center, which was shut down in 2025.
+const DEAD_HOST: &str = "appcenter.ms";
+
 /// A deployment key and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NativeKey {
@@ -48,6 +77,62 @@ fn certain(found: Vec<Setting>) -> Vec<NativeKey> {
     keys
 }
 
+/// Whether a text can only stand for a key, such as `YOUR_DEPLOYMENT_KEY`: it has no other words.
+pub(crate) fn is_placeholder(text: &str) -> bool {
+    let text = text.trim_matches(|letter: char| "<>[]{} ".contains(letter)).to_lowercase();
+    let words: Vec<&str> = text.split(['_', '-', ' ']).collect();
+    // Somebody's own key can be `production-key`.
+    let is_instruction = words.iter().any(|word| INSTRUCTIONS.contains(word)) || words.iter().all(|word| NAME_WORDS.contains(word));
+    is_instruction && words.iter().all(|word| WORDS.contains(word) || MORE_WORDS.contains(word))
+}
+
+/// What an address of no server is, in words; `None` if a server can have it.
+pub(crate) fn dead_server(address: &str) -> Option<String> {
+    let address = address.trim();
+    let host = address.split_once("://").map_or(address, |(_, rest)| rest).split(['/', ':']).next().unwrap_or_default().to_lowercase();
+    if host.is_empty() {
+        Some("an empty server address".to_owned())
+    } else if host == DEAD_HOST || host.ends_with(&format!(".{DEAD_HOST}")) {
+        Some("the address of App Center, which was shut down,".to_owned())
+    } else {
+        None
+    }
+}
+
+/// Why builds of a platform ask for no updates, each as the end of "the iOS app …". Nothing without native files, or if a build setting inserts a value.
+pub(super) fn faults(project: &Project, expo: Option<&expo::Config>, platform: Platform, options: &NativeOptions) -> Vec<String> {
+    let all = |name: &str| {
+        let mut found = settings::of_native(project, platform, options, name);
+        if platform == Platform::Android {
+            found.extend(settings::of_variants(project, options, name));
+        }
+        found.extend(expo.and_then(|expo| settings::of_expo(expo, platform, name)));
+        found
+    };
+    let has_files = expo.is_none() && settings::has_files(project, platform, options);
+    let keys = all(NAME);
+    let servers: Vec<Setting> = SERVER_NAMES.iter().flat_map(|name| all(name)).collect();
+    let mut faults = Vec::new();
+    if keys.is_empty() && has_files {
+        faults.push(format!("has no deployment key ({NAME}): unless its code sets one, devices get no updates"));
+    }
+    for Setting { text, source } in &keys {
+        if text.trim().is_empty() {
+            faults.push(format!("has an empty deployment key in {source}: devices get no updates"));
+        } else if is_placeholder(text) {
+            faults.push(format!("has the placeholder {} in {source} instead of a deployment key: devices get no updates", text.trim()));
+        }
+    }
+    if servers.is_empty() && has_files {
+        let name = if platform == Platform::Ios { SERVER_NAMES[1] } else { SERVER_NAMES[0] };
+        faults.push(format!("has no server address ({name}): unless its code sets one, devices ask App Center, which was shut down"));
+    }
+    for Setting { text, source } in &servers {
+        faults.extend(dead_server(text).map(|what| format!("has {what} in {source}: devices get no updates")));
+    }
+    faults
+}
+
 /// Whether it is a key that is written out, and not a text that stands for one.
 fn is_key(text: &str) -> bool {
     let is_placeholder = text.split(['_', '-']).any(|word| WORDS.contains(&word.to_lowercase().as_str()));
@@ -67,6 +152,22 @@ mod tests {
     fn keys_that_are_written_out_are_found() {
         let (one, other) = ("o3Rl0Yk-9x_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "1234567890");
         assert_eq!(keys(&[one, " ", other, one]), [one, other]);
+    }
+
+    #[test]
+    fn placeholders_and_dead_servers_are_known_for_certain() {
+        for text in ["YOUR_DEPLOYMENT_KEY", "DEPLOYMENT_KEY", "<INSERT_KEY>", "deployment-key-here", "YOUR-ANDROID-KEY"] {
+            assert!(is_placeholder(text), "{text}");
+        }
+        for text in ["production-key", "my-weather-key", "$(CODEPUSH_KEY)", "o3Rl0Yk-9x_A", "", "${KEY}"] {
+            assert!(!is_placeholder(text), "{text}");
+        }
+        for text in ["https://codepush.appcenter.ms/", "", "https://"] {
+            assert!(dead_server(text).is_some(), "{text}");
+        }
+        for text in ["https://updates.example.com/", "$(SERVER)", "https://notappcenter.ms"] {
+            assert_eq!(dead_server(text), None, "{text}");
+        }
     }
 
     #[test]

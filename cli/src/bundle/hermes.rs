@@ -96,6 +96,12 @@ fn flags(react_native: Option<(u64, u64)>, options: &BuildOptions) -> Vec<String
     flags.into_iter().map(str::to_owned).chain(options.extra_hermes_flag.iter().cloned()).collect()
 }
 
+/// Whether a file is a ZIP archive with content.
+pub(crate) fn is_zip(file: &Path) -> bool {
+    let mut magic = [0; 4];
+    File::open(file).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"PK\x03\x04"
+}
+
 /// Whether a file is Hermes bytecode.
 pub(crate) fn is_bytecode(file: &Path) -> bool {
     let read = || -> io::Result<[u8; 8]> {

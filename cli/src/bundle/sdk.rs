@@ -17,7 +17,7 @@ pub(crate) fn is_in_manifest(manifest: &Value) -> bool {
 }
 
 /// Whether an SDK is installed for the project in a folder: in `node_modules` there or above it, as in a monorepo.
-pub(super) fn is_installed(root: &Path) -> bool {
+pub(crate) fn is_installed(root: &Path) -> bool {
     root.ancestors().any(|folder| {
         names(&folder.join("node_modules")).into_iter().any(|name| {
             if name.starts_with('@') {
@@ -35,7 +35,7 @@ pub(crate) fn is_named_in(text: &str) -> bool {
 }
 
 /// Whether a package is an SDK, by its name. Neither the command-line tools are, nor the package `code-push` that they use.
-fn is_sdk(package: &str) -> bool {
+pub(crate) fn is_sdk(package: &str) -> bool {
     is_named_in(package) && !package.ends_with("cli") && package != "code-push"
 }
 

@@ -35,6 +35,11 @@ pub(super) fn of_native(project: &Project, platform: Platform, options: &NativeO
     files.iter().flat_map(|file| of_file(file)).collect()
 }
 
+/// Whether the native project has a file that can have settings.
+pub(super) fn has_files(project: &Project, platform: Platform, options: &NativeOptions) -> bool {
+    !target_version::settings_files(&project.root, project.name(), platform, options).is_empty()
+}
+
 /// The value in the configuration of Expo, which the native project is made from.
 pub(super) fn of_expo(expo: &expo::Config, platform: Platform, name: &str) -> Option<Setting> {
     Some(Setting { text: in_expo(&expo.value, platform, name)?, source: expo.source.clone() })

@@ -104,6 +104,12 @@ impl NativeProject {
         &self.project.root
     }
 
+    /// Whether its `package.json` names a package.
+    pub(crate) fn names(&self, package: &str) -> bool {
+        let lists = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"];
+        lists.iter().any(|list| self.project.manifest.get(list).is_some_and(|list| list.get(package).is_some()))
+    }
+
     /// The platforms that the project has.
     pub(crate) fn platforms(&self) -> Vec<Platform> {
         let of_expo = self.expo.as_ref().map(|config| config.value.get("platforms").and_then(serde_json::Value::as_array));

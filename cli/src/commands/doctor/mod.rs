@@ -1,8 +1,10 @@
 //! `updraft doctor`: checks what commands depend on, and says what to fix.
 //!
-//! [`server`] checks the server and the credential, [`project`] the project, [`sdk`] the SDK's configuration in it, [`toolchain`] React Native's tools.
+//! [`server`] checks the server and the credential, [`project`] the project, [`sdk`] the SDK's configuration in it ([`key`] its deployment
+//! keys), [`toolchain`] React Native's tools.
 //! [`report`] prints the results.
 
+mod key;
 mod project;
 mod report;
 mod sdk;
@@ -38,12 +40,13 @@ impl DoctorCommand {
             let place = project::check_remote(context, client.as_ref(), &target, &mut report).await;
             let place = place.as_ref().zip(client.as_ref());
             let place = place.map(|((app, deployment), client)| sdk::Place {
+                client,
                 server: client.url().as_str(),
                 app,
                 deployment: &deployment.name,
                 key: &deployment.key,
             });
-            sdk::check(context, place.as_ref(), target.only, &mut report);
+            sdk::check(context, place.as_ref(), target.only, &mut report).await;
         }
         toolchain::check(&mut report).await;
         report.finish()

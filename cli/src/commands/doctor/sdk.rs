@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use super::key;
 use super::report::Report;
+use crate::bundle;
+use crate::client::Client;
 use crate::commands::init::concerns::{self, Concern};
 use crate::commands::init::plan::Platform;
 use crate::commands::init::state::{self, FileState, Setting};
@@ -13,6 +16,8 @@ const SDK: &str = "sdk";
 
 /// The deployment that commands here use.
 pub(super) struct Place<'p> {
+    /// The server, with the credential that commands here use.
+    pub(super) client: &'p Client,
     /// The server's URL.
     pub(super) server: &'p str,
     /// The app's name.
@@ -24,7 +29,7 @@ pub(super) struct Place<'p> {
 }
 
 /// Checks each file that is to have the server and the key, or those of one platform.
-pub(super) fn check(context: &Context, place: Option<&Place<'_>>, only: Option<Platform>, report: &mut Report<'_>) {
+pub(super) async fn check(context: &Context, place: Option<&Place<'_>>, only: Option<Platform>, report: &mut Report<'_>) {
     let Some(folder) = folder(context) else { return report.skipped(SDK, "there is no working directory", None) };
     let known = place.filter(|place| place.key != "(hidden)");
     let Some(files) = state::of(&folder, known.map_or("", |place| place.server), known.map_or("", |place| place.key), only) else {
@@ -34,7 +39,7 @@ pub(super) fn check(context: &Context, place: Option<&Place<'_>>, only: Option<P
         return report.skipped(SDK, "the deployment's key is not known, and the project's files must have it", None);
     };
     for file in files {
-        one(&file, place, report);
+        one(context, &file, place, report).await;
     }
     for Concern { text, next } in concerns::of(&folder, place.server) {
         report.warning(SDK, text, next);
@@ -47,19 +52,30 @@ fn folder(context: &Context) -> Option<PathBuf> {
     of_file.or_else(|| std::env::current_dir().ok())
 }
 
-fn one(file: &FileState, place: &Place<'_>, report: &mut Report<'_>) {
-    let FileState { path, server, key, by_hand } = file;
+async fn one(context: &Context, file: &FileState, place: &Place<'_>, report: &mut Report<'_>) {
+    let FileState { path, server, key, servers, keys, by_hand } = file;
     let url = format!("{}/", place.server);
     let of = format!("{} of {}", place.deployment, place.app);
     let mut faults = Vec::new();
+    // An app without them gets no updates. Another value can be meant, such as a deployment per platform, or an address of the same server.
+    let mut is_fatal = *server == Setting::Missing || *key == Setting::Missing;
     match server {
         Setting::Right => {}
-        Setting::Other => faults.push(format!("has another server address than {url}")),
+        Setting::Other => {
+            let dead = servers.iter().find_map(|server| bundle::dead_server(server));
+            is_fatal |= dead.is_some();
+            faults
+                .push(dead.map_or_else(|| format!("has another server address than {url}"), |what| format!("has {what} instead of {url}")));
+        }
         Setting::Missing => faults.push(format!("lacks the server address {url}")),
     }
     match key {
         Setting::Right => {}
-        Setting::Other => faults.push(format!("has another deployment key than that of {of}")),
+        Setting::Other => {
+            let fault = key::fault(context, keys, place, &of).await;
+            is_fatal |= fault.is_fatal;
+            faults.push(fault.text);
+        }
         Setting::Missing => faults.push(format!("lacks the deployment key of {of}")),
     }
     if faults.is_empty() {
@@ -70,8 +86,7 @@ fn one(file: &FileState, place: &Place<'_>, report: &mut Report<'_>) {
         Some(why) => format!("`updraft init` cannot write it: {why}."),
         None => "Run `updraft init`: it writes both. If the project uses another server or deployment, correct updraft.toml.".to_owned(),
     };
-    // An app without them gets no updates. Another value can be meant, such as a deployment per platform.
-    if *server == Setting::Missing || *key == Setting::Missing {
+    if is_fatal {
         report.failed(SDK, &Error::new(Kind::Failed, text, next));
     } else {
         report.warning(SDK, text, next);

@@ -32,6 +32,10 @@ fn missing_sdk(plan: &Plan, kind: Kind) -> Option<Concern> {
     if has_sdk(&package) || sdk::is_named_in(&config) || plan.has("plugins/cordova-plugin-code-push") {
         return None;
     }
+    // As `release` sees it: in a monorepo, another package can name it.
+    if kind.is_built() && sdk::is_installed(plan.root()) {
+        return None;
+    }
     let install = match kind {
         Kind::Expo | Kind::ReactNative => sdk::INSTALL,
         Kind::Cordova => "cordova plugin add cordova-plugin-code-push",

@@ -20,6 +20,7 @@ pub(super) mod state;
 mod strings;
 mod target;
 mod text;
+mod values;
 
 use std::path::PathBuf;
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::detect;
 use super::plan::{Plan, Platform, Sdk};
+use super::{detect, values};
 
 /// A file that is to have the server and the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,10 @@ pub(in crate::commands) struct FileState {
     pub(in crate::commands) server: Setting,
     /// The deployment key.
     pub(in crate::commands) key: Setting,
+    /// The addresses that it has, as far as it can be read.
+    pub(in crate::commands) servers: Vec<String>,
+    /// The keys that it has, as far as it can be read.
+    pub(in crate::commands) keys: Vec<String>,
     /// Why `updraft init` cannot write it, if it cannot.
     pub(in crate::commands) by_hand: Option<String>,
 }
@@ -41,22 +45,31 @@ pub(in crate::commands) fn of(folder: &Path, server: &str, key: &str, only: Opti
     kind.plan(&mut plan, &sdk);
     let mut files = Vec::new();
     for path in &plan.unchanged {
-        files.push(FileState { path: path.clone(), server: Setting::Right, key: Setting::Right, by_hand: None });
+        let (server, key) = (Setting::Right, Setting::Right);
+        files.push(FileState { path: path.clone(), server, key, servers: Vec::new(), keys: Vec::new(), by_hand: None });
     }
     for change in &plan.changes {
         let (before, after) = change.texts();
         let is_added = |value: &str| after.matches(value).count() > before.matches(value).count();
         let setting = |is_added: bool, names: &[&str]| if is_added { absent(&before, names) } else { Setting::Right };
         let server = setting(is_added(&sdk.url) || is_added(&sdk.url.replace('&', "&amp;")), &SERVER_NAMES);
-        files.push(FileState { path: change.path.clone(), server, key: setting(is_added(key), &KEY_NAMES), by_hand: None });
+        let key = setting(is_added(key), &KEY_NAMES);
+        let (servers, keys) = found(&change.path, &before, only);
+        files.push(FileState { path: change.path.clone(), server, key, servers, keys, by_hand: None });
     }
     for (path, why) in &plan.by_hand {
         let text = plan.read(path).unwrap_or_default();
         let setting = |value: &str, names: &[&str]| if text.contains(value) { Setting::Right } else { absent(&text, names) };
         let (server, key) = (setting(server, &SERVER_NAMES), setting(key, &KEY_NAMES));
-        files.push(FileState { path: path.clone(), server, key, by_hand: Some(why.clone()) });
+        let (servers, keys) = found(path, &text, only);
+        files.push(FileState { path: path.clone(), server, key, servers, keys, by_hand: Some(why.clone()) });
     }
     Some(files)
+}
+
+/// The addresses and the keys in a file.
+fn found(path: &str, text: &str, only: Option<Platform>) -> (Vec<String>, Vec<String>) {
+    (values::of(path, text, &SERVER_NAMES, only), values::of(path, text, &KEY_NAMES, only))
 }
 
 /// How the right value is absent: another one is there, or none.

@@ -63,7 +63,12 @@ impl Base {
         match builder.base() {
             None => Ok(None),
             Some(BaseOption::File(file)) if file.is_file() && !bundle::is_bytecode(file) => {
-                let next = "Give the bundle itself, such as CodePush/main.jsbundle of a release's package, or --base auto.";
+                let name = builder.bundle_name(platform);
+                if bundle::is_zip(file) {
+                    let next = format!("Unpack it, and give the bundle in it, such as CodePush/{name}, or --base auto.");
+                    return Err(Error::usage(format!("{} is a ZIP archive, not Hermes bytecode", file.display()), next));
+                }
+                let next = format!("Give the bundle itself, such as CodePush/{name} of a release's package, or --base auto.");
                 Err(Error::usage(format!("{} is not Hermes bytecode", file.display()), next))
             }
             Some(BaseOption::File(file)) if file.is_file() => {

@@ -100,12 +100,12 @@ impl BuildAndRelease {
         let description = self.notes.clone().read()?;
         let (builder, warning) = Builder::new(framework, self.build.clone(), context.is_quiet()).await?;
         let mut jobs = self.jobs(context, &builder, deployments)?;
-        if let Some(job) = jobs.first_mut() {
-            job.warnings.add(warning);
-            job.warnings.add(self.platforms.shared_app(context, builder.has_both_platforms(), &self.deployment));
-            job.warnings.add(warnings::without_sdk(&builder));
+        let shared_app = self.platforms.shared_app(context, builder.has_both_platforms(), &self.deployment);
+        for warning in [warning, shared_app, warnings::without_sdk(&builder)] {
+            warn_of_project(&mut jobs, warning);
         }
         compare(&builder, &mut jobs).await;
+        check_setup(&builder, &mut jobs);
         compare_keys(&builder, &mut jobs, key.as_deref());
         if self.dry_run {
             look_up(context, &builder, &mut jobs).await?;
@@ -155,7 +155,8 @@ impl BuildAndRelease {
                 }
                 Some(destination) => {
                     let published = publication.publish(context, destination).await;
-                    let published = published.map_err(|error| if is_only { error } else { after(error, platform, &released, left) })?;
+                    let published =
+                        published.map_err(|error| if is_only { alone(error) } else { after(error, platform, &released, left) })?;
                     released.extend(published.label().map(|label| format!("{} was released as {label}", platform.title())));
                     if !context.is_json() {
                         heading(platform, is_only);
@@ -242,8 +243,23 @@ async fn compare(builder: &Builder, jobs: &mut [Job]) {
                 }
             }
         }
-        Err(warning) => {
-            if let Some(job) = jobs.first_mut() {
+        Err(warning) => warn_of_project(jobs, Some(warning)),
+    }
+}
+
+/// Warns of what is the same for all platforms: printed once, and in the JSON of each.
+fn warn_of_project(jobs: &mut [Job], warning: Option<String>) {
+    if let Some((first, others)) = jobs.split_first_mut() {
+        others.iter_mut().for_each(|job| job.warnings.keep(warning.clone()));
+        first.warnings.add(warning);
+    }
+}
+
+/// Warns of settings with which devices get no updates. Without the SDK, they do not matter.
+fn check_setup(builder: &Builder, jobs: &mut [Job]) {
+    if builder.has_sdk() {
+        for job in jobs {
+            for warning in warnings::setup(builder, job.platform) {
                 job.warnings.add(Some(warning));
             }
         }
@@ -284,9 +300,23 @@ fn members(platform: Platform, target_version: &TargetVersion, built: &Built, ba
     members.into_iter().chain(base).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// Whether devices already get the contents.
+fn is_identical(error: &Error) -> bool {
+    error.kind == Kind::Conflict && error.what.contains("identical to")
+}
+
+/// A failure of the only platform: names the option for those who release on every change.
+fn alone(error: Error) -> Error {
+    if !is_identical(&error) {
+        return error;
+    }
+    let next = format!("{}. To be warned instead: --no-duplicate-release-error", error.next.trim_end_matches('.'));
+    error.with_next(next)
+}
+
 /// A failure of one of two platforms: says what was released, because running the command again would release that one twice, and what is `left`.
 fn after(error: Error, platform: Platform, released: &[String], left: Option<Platform>) -> Error {
-    let is_identical = error.kind == Kind::Conflict && error.what.contains("identical to");
+    let is_identical = is_identical(&error);
     let left = left.map(|left| format!(". {} was not released either", left.title())).unwrap_or_default();
     let what = format!("{} was not released: {}{left}", platform.title(), error.what);
     if is_identical && released.is_empty() {

@@ -30,11 +30,10 @@ fn foreign(native: &[NativeKey], keys: &[&str], platform: Platform, app: &str) -
     }
     let shown = |key: &NativeKey| format!("{}… in {}", key.text.get(..SHOWN).unwrap_or_default(), key.source);
     let shown: Vec<String> = native.iter().map(shown).collect();
-    let (names, belongs) =
-        if shown.len() == 1 { ("another deployment key", "It belongs") } else { ("other deployment keys", "They belong") };
+    let names = if shown.len() == 1 { "another deployment key" } else { "other deployment keys" };
     let platform = platform.title();
     Some(printable(&format!(
-        "the {platform} app has {names} ({}) than those of {app}: its devices do not get this release. {belongs} to no deployment of {app}. \
+        "the {platform} app has {names} ({}) than those of {app}: its devices do not get this release. \
          Release to the app of that key, or write the right key with `updraft init` and ship a new build",
         shown.join(", ")
     )))

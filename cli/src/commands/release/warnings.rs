@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::bundle::{Builder, Platform, PublicKey, sdk};
 use crate::context::Context;
+use crate::output::table::printable;
 use crate::output::times;
 use crate::package::signature::{SigningKey, VerifyingKey};
 use crate::package::{Kind, Package, PackagedFile};
@@ -26,6 +27,11 @@ impl Warnings {
             Context::warn(&warning);
             self.0.push(warning);
         }
+    }
+
+    /// Keeps a warning that was printed for another platform of the same run.
+    pub(super) fn keep(&mut self, warning: Option<String>) {
+        self.0.extend(warning);
     }
 
     /// Adds them to a document.
@@ -79,6 +85,12 @@ pub(super) fn without_sdk(builder: &Builder) -> Option<String> {
             sdk::INSTALL
         )
     })
+}
+
+/// Settings of the SDK with which the app asks for no updates.
+pub(super) fn setup(builder: &Builder, platform: Platform) -> Vec<String> {
+    let warning = |fault| printable(&format!("the {} app {fault}. Run `updraft init`, and ship a new build", platform.title()));
+    builder.setup_faults(platform).into_iter().map(warning).collect()
 }
 
 /// A package in which devices find nothing to run. It is only a warning: an SDK can be told another name.

@@ -336,6 +336,29 @@ async fn doctor_checks_what_init_writes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn doctor_fails_where_devices_get_nothing() {
+    let place = Place::new().await;
+    place.ada.create_app("other").await;
+    let (other, staging) = (place.ada.deployment_key("other", "Staging").await, place.ada.deployment_key("demo", "Staging").await);
+    place.cli.write("config.xml", "<widget id=\"x\">\n</widget>\n");
+    place.cli.expect(0, INIT).await;
+    let right = place.read("config.xml");
+    let (key, base) = (place.key.clone(), format!("{}/", place.app.base));
+    for (part, value, code, said) in [
+        (&key, other.as_str(), 1, "it is that of Staging of other, and its devices get no updates of demo"),
+        (&key, "YOUR_DEPLOYMENT_KEY", 1, "has the placeholder YOUR_DEPLOYMENT_KEY instead of the deployment key of Production of demo"),
+        (&key, "", 1, "has an empty deployment key instead of that of Production of demo"),
+        (&key, staging.as_str(), 0, "than that of Production of demo: it is that of Staging"),
+        (&base, "https://codepush.appcenter.ms/", 1, "has the address of App Center, which was shut down, instead of"),
+    ] {
+        place.cli.write("config.xml", right.replace(part.as_str(), value));
+        let found = checks(&place.cli, code, "sdk").await;
+        assert_eq!(found[0]["status"], if code == 0 { "warning" } else { "failed" }, "{found:?}");
+        assert!(found[0]["text"].as_str().unwrap().contains(said), "{found:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_project_without_an_sdk_and_a_server_of_this_machine_are_said_to() {
     let place = Place::new().await;
     place.cli.write("package.json", package("react-native"));

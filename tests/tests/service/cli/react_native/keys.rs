@@ -25,11 +25,18 @@ async fn a_key_of_another_app_is_warned_about_and_never_shown() {
         assert!(!document.to_string().contains(&other), "the whole key is shown");
         document["warnings"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
+    cli.write(
+        "android/app/src/main/res/values/server.xml",
+        "<resources><string name=\"CodePushServerUrl\">https://u.example/</string></resources>",
+    );
     let strings = |key: &str| format!("<resources>\n  <string name=\"CodePushDeploymentKey\">{key}</string>\n</resources>\n");
-    let plist = |key: &str| format!("<plist version=\"1.0\"><dict><key>CodePushDeploymentKey</key><string>{key}</string></dict></plist>");
-    for (key, is_foreign) in
-        [(other.as_str(), true), (own.as_str(), false), ("$(CODEPUSH_KEY)", false), ("YOUR_DEPLOYMENT_KEY", false), ("", false)]
-    {
+    let plist = |key: &str| {
+        format!(
+            "<plist version=\"1.0\"><dict><key>CodePushServerURL</key><string>https://u.example/</string>\
+             <key>CodePushDeploymentKey</key><string>{key}</string></dict></plist>"
+        )
+    };
+    for (key, is_foreign) in [(other.as_str(), true), (own.as_str(), false), ("$(CODEPUSH_KEY)", false)] {
         cli.write(STRINGS, strings(key));
         cli.write("ios/sample/Info.plist", plist(key));
         for (platform, title, file) in [("android", "Android", STRINGS), ("ios", "iOS", "ios/sample/Info.plist")] {
@@ -59,4 +66,43 @@ async fn a_key_of_another_app_is_warned_about_and_never_shown() {
     let cli = cli.with("UPDRAFT_TOKEN", bob.token());
     let document = cli.json(&["release", "react-native", "--platform", "android", "-t", "1.0.0", "--dry-run", "--app", "demo"]).await;
     assert_eq!(document["warnings"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_with_which_devices_get_nothing_are_warned_about() {
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    cli.write("android/gradle.properties", "hermesEnabled=false\n");
+    cli.write("android/app/build.gradle", "");
+    cli.write("ios/Podfile", ":hermes_enabled => false\n");
+    let warnings = async |platform: &str| {
+        let document = cli.json(&["release", "react-native", "--platform", platform, "-t", "1.0.0", "--dry-run"]).await;
+        document["warnings"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (key, server) = (Some("a-real-1234567890"), Some("https://u.example/"));
+    for (key, server, expected) in [
+        (key, server, None),
+        (Some("$(CODEPUSH_KEY)"), Some("$(SERVER)"), None),
+        (None, server, Some("has no deployment key (CodePushDeploymentKey)")),
+        (Some(""), server, Some("has an empty deployment key in")),
+        (Some("DEPLOYMENT_KEY"), server, Some("has the placeholder DEPLOYMENT_KEY in")),
+        (Some("YOUR_DEPLOYMENT_KEY"), server, Some("has the placeholder YOUR_DEPLOYMENT_KEY in")),
+        (key, None, Some("has no server address (CodePushServer")),
+        (key, Some("https://codepush.appcenter.ms/"), Some("has the address of App Center")),
+    ] {
+        let resource =
+            |name: &str, value: Option<&str>| value.map(|value| format!("<string name=\"{name}\">{value}</string>")).unwrap_or_default();
+        let entry =
+            |name: &str, value: Option<&str>| value.map(|value| format!("<key>{name}</key><string>{value}</string>")).unwrap_or_default();
+        let strings = [resource("CodePushDeploymentKey", key), resource("CodePushServerUrl", server)].concat();
+        let plist = [entry("CodePushDeploymentKey", key), entry("CodePushServerURL", server)].concat();
+        cli.write("android/app/src/main/res/values/strings.xml", format!("<resources>{strings}</resources>"));
+        cli.write("ios/sample/Info.plist", format!("<plist version=\"1.0\"><dict>{plist}</dict></plist>"));
+        for (platform, title) in [("android", "Android"), ("ios", "iOS")] {
+            let found = warnings(platform).await;
+            assert_eq!(found.len(), usize::from(expected.is_some()), "{key:?} {server:?}: {found:?}");
+            if let Some(expected) = expected {
+                assert!(found[0].starts_with(&format!("the {title} app {expected}")), "{found:?}");
+            }
+        }
+    }
 }
