@@ -8,6 +8,8 @@
 pub mod api;
 #[cfg(feature = "archive")]
 pub mod archive;
+#[cfg(feature = "archive")]
+pub mod diff;
 pub mod explanation;
 pub mod hash;
 pub mod ids;

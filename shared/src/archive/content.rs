@@ -1,9 +1,10 @@
 //! Reads the entries' data, from the file's first byte to the central directory: inflates, counts, checks and hashes it, and keeps none of it.
 
-use std::io::{Read, Seek};
+use std::io::{Read, Seek, SeekFrom};
 
 use crate::hash::Sha256Hex;
 use crate::package::Manifest;
+use flate2::read::DeflateDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 use sha2::{Digest, Sha256};
 
@@ -45,6 +46,26 @@ pub(super) fn read(file: &mut (impl Read + Seek), entries: &[Entry], directory_o
         manifest.insert(&entry.name, hash);
     }
     Ok(manifest)
+}
+
+/// The uncompressed data of an entry that was read before: at most `limit` bytes.
+pub(super) fn data(file: &mut (impl Read + Seek), entry: &Entry, end: u64, limit: u32) -> Result<Vec<u8>, ArchiveFault> {
+    if entry.uncompressed > limit {
+        return Err(entry.fault(format!("it has {} bytes, more than the limit of {limit}", entry.uncompressed)));
+    }
+    let mut source = Source::new(&mut *file, entry.offset.into(), end, "the entry runs into the central directory")?;
+    headers::read_local(&mut source, entry, &mut Vec::new())?;
+    let start = source.position();
+    file.seek(SeekFrom::Start(start)).map_err(ArchiveFault::Read)?;
+    let compressed = file.take(entry.compressed.into());
+    let mut bytes = Vec::new();
+    let read = if entry.is_deflated() {
+        DeflateDecoder::new(compressed).take(entry.uncompressed.into()).read_to_end(&mut bytes)
+    } else {
+        compressed.take(entry.uncompressed.into()).read_to_end(&mut bytes)
+    };
+    read.map_err(ArchiveFault::Read)?;
+    Ok(bytes)
 }
 
 fn check_descriptor<R: Read + Seek>(source: &mut Source<R>, entry: &Entry, is_signed: bool) -> Result<(), ArchiveFault> {

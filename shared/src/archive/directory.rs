@@ -2,11 +2,11 @@
 
 use std::io::{Read, Seek};
 
-use super::ArchiveLimits;
 use super::end::End;
 use super::fault::ArchiveFault;
 use super::headers::{self, Entry};
 use super::source::Source;
+use super::{ArchiveLimits, Purpose};
 
 /// Total bytes of all names: 400 bytes each at 20,000 entries. Names of the maximum length would take more than twice that.
 const NAMES_BYTES: usize = 8 << 20;
@@ -22,13 +22,19 @@ pub(super) fn check_count(end: &End, limit: u32) -> Result<(), ArchiveFault> {
 /// Reads every entry of the directory, checks each alone and all together against `limits`; `length` is that of the whole file.
 ///
 /// Sizes are those that the archive declares. That suffices for the limits, because reading an entry stops once it exceeds its declared size.
-pub(super) fn read(file: &mut (impl Read + Seek), end: &End, length: u64, limits: &ArchiveLimits) -> Result<Vec<Entry>, ArchiveFault> {
+pub(super) fn read(
+    file: &mut (impl Read + Seek),
+    end: &End,
+    length: u64,
+    limits: &ArchiveLimits,
+    purpose: Purpose,
+) -> Result<Vec<Entry>, ArchiveFault> {
     check_count(end, limits.entries)?;
     let mut source = Source::new(file, end.directory_offset, end.record_offset, "the central directory ends within an entry")?;
     let mut entries = Vec::new();
     let (mut names, mut total) = (0_usize, 0_u64);
     for _ in 0..end.entries {
-        let entry = headers::read_central(&mut source)?;
+        let entry = headers::read_central(&mut source, purpose)?;
         names += entry.name.len();
         if names > NAMES_BYTES {
             return Err(ArchiveFault::archive(format!("the names in the archive exceed {NAMES_BYTES} bytes in total")));

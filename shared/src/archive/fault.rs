@@ -14,12 +14,12 @@ pub enum ArchiveFault {
 }
 
 impl ArchiveFault {
-    pub(super) fn archive(why: impl Into<String>) -> Self {
+    pub(crate) fn archive(why: impl Into<String>) -> Self {
         Self::Refused(why.into())
     }
 
     /// A fault of one entry. Its name is quoted and escaped, because it may hold anything, and truncated, because it may be 65,535 bytes long.
-    pub(super) fn entry(name: &[u8], why: impl std::fmt::Display) -> Self {
+    pub(crate) fn entry(name: &[u8], why: impl std::fmt::Display) -> Self {
         let name = String::from_utf8_lossy(name);
         let mut shown: String = name.chars().take(200).collect();
         if shown.len() < name.len() {

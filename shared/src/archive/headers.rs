@@ -2,25 +2,26 @@
 
 use std::io::{Read, Seek};
 
+use super::Purpose;
 use super::fault::ArchiveFault;
 use super::names;
 use super::source::Source;
 
-const CENTRAL_SIGNATURE: [u8; 4] = *b"PK\x01\x02";
-const LOCAL_SIGNATURE: [u8; 4] = *b"PK\x03\x04";
+pub(crate) const CENTRAL_SIGNATURE: [u8; 4] = *b"PK\x01\x02";
+pub(crate) const LOCAL_SIGNATURE: [u8; 4] = *b"PK\x03\x04";
 
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 /// The compression level. No reader acts on these flags, so the two headers may differ in them.
 const EFFORT: u16 = 1 << 1 | 1 << 2;
 const DESCRIPTOR: u16 = 1 << 3;
-pub(super) const UTF8: u16 = 1 << 11;
+pub(crate) const UTF8: u16 = 1 << 11;
 
 const STORED: u16 = 0;
-const DEFLATED: u16 = 8;
+pub(crate) const DEFLATED: u16 = 8;
 
 const DOS_DIRECTORY: u32 = 1 << 4;
 const UNIX_TYPE: u32 = 0o170_000;
-const UNIX_FILE: u32 = 0o100_000;
+pub(crate) const UNIX_FILE: u32 = 0o100_000;
 const UNIX_DIRECTORY: u32 = 0o040_000;
 const UNIX_LINK: u32 = 0o120_000;
 
@@ -30,25 +31,27 @@ const EXTRA_UNICODE_PATH: u16 = 0x7075;
 const ZIP64: &str = "it uses zip64 fields, which are for more than 4 GiB";
 
 /// One entry, as both of its headers must describe it.
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// As spelled in the archive, backslashes included.
-    pub(super) name: String,
+    pub(crate) name: String,
     flags: u16,
-    method: u16,
-    pub(super) crc32: u32,
-    pub(super) compressed: u32,
-    pub(super) uncompressed: u32,
+    pub(crate) method: u16,
+    /// Date and time of the last change, as the directory has them.
+    pub(crate) modified: [u8; 4],
+    pub(crate) crc32: u32,
+    pub(crate) compressed: u32,
+    pub(crate) uncompressed: u32,
     /// The offset of the local header from the start of the file.
-    pub(super) offset: u32,
+    pub(crate) offset: u32,
 }
 
 impl Entry {
     /// Directories matter for unpacking only: clients do not hash them, so they are not in the manifest.
-    pub(super) fn is_directory(&self) -> bool {
+    pub(crate) fn is_directory(&self) -> bool {
         self.name.ends_with('/')
     }
 
-    pub(super) fn is_deflated(&self) -> bool {
+    pub(crate) fn is_deflated(&self) -> bool {
         self.method == DEFLATED
     }
 
@@ -57,19 +60,24 @@ impl Entry {
         self.flags & DESCRIPTOR != 0
     }
 
-    pub(super) fn fault(&self, why: impl std::fmt::Display) -> ArchiveFault {
+    /// The flags of the same entry without a data descriptor: checksum and sizes are in its local header.
+    pub(crate) fn flags_without_descriptor(&self) -> u16 {
+        self.flags & !DESCRIPTOR
+    }
+
+    pub(crate) fn fault(&self, why: impl std::fmt::Display) -> ArchiveFault {
         ArchiveFault::entry(self.name.as_bytes(), why)
     }
 }
 
 /// Reads the directory's next entry, and checks everything that can be checked without its data.
-pub(super) fn read_central<R: Read + Seek>(source: &mut Source<R>) -> Result<Entry, ArchiveFault> {
+pub(super) fn read_central<R: Read + Seek>(source: &mut Source<R>, purpose: Purpose) -> Result<Entry, ArchiveFault> {
     if source.array()? != CENTRAL_SIGNATURE {
         return Err(ArchiveFault::archive("the central directory is damaged"));
     }
     let _versions: [u8; 4] = source.array()?;
     let (flags, method) = (source.u16()?, source.u16()?);
-    let _modified: [u8; 4] = source.array()?;
+    let modified: [u8; 4] = source.array()?;
     let (crc32, compressed, uncompressed) = (source.u32()?, source.u32()?, source.u32()?);
     let (name_length, extra_length, comment_length) = (source.u16()?, source.u16()?, source.u16()?);
     let disk = source.u16()?;
@@ -81,6 +89,9 @@ pub(super) fn read_central<R: Read + Seek>(source: &mut Source<R>) -> Result<Ent
     source.bytes(name_length, &mut name)?;
     let fault = |why: &str| ArchiveFault::entry(&name, why);
     let text = names::check(&name, flags & UTF8 != 0).map_err(&fault)?;
+    if purpose == Purpose::Package {
+        names::refuse_marker(text).map_err(&fault)?;
+    }
     check_flags_and_method(flags, method).map_err(&fault)?;
     source.bytes(extra_length, &mut rest)?;
     check_extra(&rest, &name).map_err(&fault)?;
@@ -95,7 +106,7 @@ pub(super) fn read_central<R: Read + Seek>(source: &mut Source<R>) -> Result<Ent
     if method == STORED && compressed != uncompressed {
         return Err(fault("it is stored, but its two sizes differ"));
     }
-    let entry = Entry { name: text.to_owned(), flags, method, crc32, compressed, uncompressed, offset };
+    let entry = Entry { name: text.to_owned(), flags, method, modified, crc32, compressed, uncompressed, offset };
     check_kind(&entry, attributes)?;
     Ok(entry)
 }
@@ -103,7 +114,7 @@ pub(super) fn read_central<R: Read + Seek>(source: &mut Source<R>) -> Result<Ent
 /// Reads the local header at the source's position, up to the data, and compares it with the directory.
 ///
 /// `scratch` is a reused buffer.
-pub(super) fn read_local<R: Read + Seek>(source: &mut Source<R>, entry: &Entry, scratch: &mut Vec<u8>) -> Result<(), ArchiveFault> {
+pub(crate) fn read_local<R: Read + Seek>(source: &mut Source<R>, entry: &Entry, scratch: &mut Vec<u8>) -> Result<(), ArchiveFault> {
     if source.array()? != LOCAL_SIGNATURE {
         return Err(entry.fault("its local header is not where the central directory says"));
     }

@@ -1,6 +1,6 @@
 //! Inspects an uploaded file: a valid ZIP archive, or a single-file package. Computes its package hash and manifest.
 //!
-//! Not here: receiving the upload, storing it, creating diffs. Nothing is ever unpacked to disk. Start reading at [`inspect`]. It reads the file
+//! Not here: receiving the upload, storing it, creating diffs ([`crate::diff`]). Nothing is ever unpacked to disk. Start reading at [`inspect`]. It reads the file
 //! twice, first the directory at its end and then everything from the first byte. It needs the same small amount of memory for every archive: the
 //! directory's entries and two buffers.
 //!
@@ -21,6 +21,9 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 
 pub use fault::ArchiveFault;
+pub(crate) use headers::{CENTRAL_SIGNATURE, DEFLATED, Entry, LOCAL_SIGNATURE, UNIX_FILE, read_local};
+pub(crate) use names::{DIFF_MARKER, is_marker, key};
+pub(crate) use source::Source;
 
 use crate::hash::{PackageHash, Sha256Hex};
 use crate::package::{Manifest, normalize_name};
@@ -106,7 +109,8 @@ pub fn inspect(
 /// Checks the names of files before an archive of them is created: each alone and all together, as [`inspect`] will. Errors: refused, naming the file.
 pub fn check_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Result<(), ArchiveFault> {
     for name in names.clone() {
-        names::check(name.as_bytes(), true).map_err(|why| ArchiveFault::entry(name.as_bytes(), why))?;
+        let checked = names::check(name.as_bytes(), true).and_then(names::refuse_marker);
+        checked.map_err(|why| ArchiveFault::entry(name.as_bytes(), why))?;
     }
     names::refuse_clashes(names)
 }
@@ -114,34 +118,87 @@ pub fn check_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Result<(
 const HOLDS_NO_FILES: &str = "the archive has no files";
 
 fn inspect_zip(file: &mut (impl Read + Seek), length: u64, limits: &ArchiveLimits) -> Result<Contents, ArchiveFault> {
-    let end = end::find(file, length)?;
-    let mut entries = directory::read(file, &end, length, limits)?;
-    names::refuse_clashes(entries.iter().map(|entry| entry.name.as_str()))?;
-    // From here on, entries are read in file order; the directory may list them in any order.
-    entries.sort_unstable_by_key(|entry| entry.offset);
-    let manifest = content::read(file, &entries, end.directory_offset)?;
+    let listing = list(file, length, limits, Purpose::Package)?;
+    let manifest = listing.manifest(file)?;
     let package_hash = manifest.package_hash();
     // True also if the only file is a signature, which is not part of the hash.
     if package_hash == Manifest::new().package_hash() {
         return Err(ArchiveFault::archive(HOLDS_NO_FILES));
     }
-    let by_name = by_name(&entries);
+    let by_name = by_name(&listing.entries);
     let sizes = manifest.iter().map(|(name, _)| by_name.get(name).copied().unwrap_or_default()).collect();
-    let directories = entries.iter().filter(|entry| entry.is_directory()).map(|entry| normalize_name(&entry.name)).collect();
+    let directories = listing.entries.iter().filter(|entry| entry.is_directory());
+    let directories = directories.map(|entry| normalize_name(&entry.name)).collect();
     Ok(Contents { package_hash, manifest: Some(manifest), sizes, directories })
 }
 
 /// Reads the sizes of an archive's files from its directory alone. `tail` is the end of the archive, `length` that of the whole. The archive was inspected
 /// when it was uploaded: its files are not read again.
 pub fn sizes(tail: &[u8], length: u64) -> Result<Sizes, ArchiveFault> {
-    const INSPECTED: ArchiveLimits = ArchiveLimits { entries: u32::MAX, uncompressed_bytes: u64::MAX, ratio: u64::MAX };
+    Ok(match list_tail(tail, length)? {
+        Tailed::Known(entries) => Sizes::Known(by_name(&entries)),
+        Tailed::From(offset) => Sizes::From(offset),
+    })
+}
+
+/// What an archive is read as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A whole package, without the marker of diffs.
+    Package,
+    /// A diff, which has the marker.
+    Diff,
+}
+
+/// The limits of an archive that was inspected when it was uploaded.
+pub(crate) const INSPECTED: ArchiveLimits = ArchiveLimits { entries: u32::MAX, uncompressed_bytes: u64::MAX, ratio: u64::MAX };
+
+/// An archive's entries, from its directory.
+pub(crate) struct Listing {
+    /// In the order of the file.
+    pub(crate) entries: Vec<Entry>,
+    /// The end of the entries' data, in bytes from the start of the file.
+    pub(crate) directory_offset: u64,
+}
+
+impl Listing {
+    /// Reads the data of all entries, checks it, and hashes it.
+    pub(crate) fn manifest(&self, file: &mut (impl Read + Seek)) -> Result<Manifest, ArchiveFault> {
+        content::read(file, &self.entries, self.directory_offset)
+    }
+
+    /// The data of one entry, which [`Self::manifest`] has checked; at most `limit` bytes.
+    pub(crate) fn data(&self, file: &mut (impl Read + Seek), entry: &Entry, limit: u32) -> Result<Vec<u8>, ArchiveFault> {
+        content::data(file, entry, self.directory_offset, limit)
+    }
+}
+
+/// Reads an archive's directory, and checks its entries as far as that is possible without their data. `length` is that of the file.
+pub(crate) fn list(file: &mut (impl Read + Seek), length: u64, limits: &ArchiveLimits, purpose: Purpose) -> Result<Listing, ArchiveFault> {
+    let end = end::find(file, length)?;
+    let mut entries = directory::read(file, &end, length, limits, purpose)?;
+    names::refuse_clashes(entries.iter().map(|entry| entry.name.as_str()))?;
+    // From here on, entries are read in file order; the directory may list them in any order.
+    entries.sort_unstable_by_key(|entry| entry.offset);
+    Ok(Listing { entries, directory_offset: end.directory_offset })
+}
+
+/// What the end of an inspected package tells.
+pub(crate) enum Tailed {
+    /// Its entries, in the order of the directory.
+    Known(Vec<Entry>),
+    /// Too little was read: the directory begins at this offset.
+    From(u64),
+}
+
+/// Reads the directory of a package that was inspected when it was uploaded from the end of its archive; `length` is that of the whole.
+pub(crate) fn list_tail(tail: &[u8], length: u64) -> Result<Tailed, ArchiveFault> {
     let mut file = Tail::new(tail, length);
     let end = end::find(&mut file, length)?;
     if end.directory_offset < length.saturating_sub(tail.len() as u64) {
-        return Ok(Sizes::From(end.directory_offset));
+        return Ok(Tailed::From(end.directory_offset));
     }
-    let entries = directory::read(&mut file, &end, length, &INSPECTED)?;
-    Ok(Sizes::Known(by_name(&entries)))
+    directory::read(&mut file, &end, length, &INSPECTED, Purpose::Package).map(Tailed::Known)
 }
 
 /// Checks how many entries an archive says that it has, from its end alone: `entries` at most, in a directory of at most `bytes`. The directory itself is not

@@ -12,7 +12,7 @@ const SEGMENT_BYTES: usize = 255;
 /// Clients walk folders recursively, so depth costs them stack.
 const SEGMENTS: usize = 64;
 /// With this file, clients treat an archive as a diff to the package they have.
-const DIFF_MARKER: &str = "hotcodepush.json";
+pub(crate) const DIFF_MARKER: &str = "hotcodepush.json";
 
 /// A fault of an archive that was created from outside its folder, and what to do.
 macro_rules! relative {
@@ -53,13 +53,22 @@ pub(super) fn check(name: &[u8], is_utf8: bool) -> Result<&str, &'static str> {
         match segment {
             ".." => return Err(relative!("the path leaves the archive")),
             "" | "." => return Err(relative!("the path has an empty segment or \".\"")),
-            DIFF_MARKER if depth == 0 => return Err("devices would take the archive for a diff; rename this file"),
             _ if segment.len() > SEGMENT_BYTES => return Err("a name in the path is longer than 255 bytes; shorten it"),
             _ if depth >= SEGMENTS => return Err("the path is more than 64 folders deep; move its files up"),
             _ => {}
         }
     }
     Ok(text)
+}
+
+/// Whether a name is that of the marker of diffs, or of something inside a folder of that name.
+pub(crate) fn is_marker(name: &str) -> bool {
+    name.split(['/', '\\']).next() == Some(DIFF_MARKER)
+}
+
+/// Refuses the marker of diffs in an archive that is none. The error says what is wrong and what to do.
+pub(super) fn refuse_marker(name: &str) -> Result<(), &'static str> {
+    if is_marker(name) { Err("devices would take the archive for a diff; rename this file") } else { Ok(()) }
 }
 
 /// Refuses two entries whose names are equal after `\`→`/`, Unicode normalization and case folding, and a file with another entry inside it.
@@ -86,7 +95,7 @@ const SEPARATOR: char = '\0';
 
 /// The form in which names are compared: Unicode's canonical caseless match (The Unicode Standard, section 3.13, D145). It equates everything that
 /// NFC followed by case folding does, and does not depend on the order of the two.
-fn key(name: &str) -> String {
+pub(crate) fn key(name: &str) -> String {
     let separate = |character| if matches!(character, '/' | '\\') { SEPARATOR } else { character };
     let path = name.strip_suffix('/').unwrap_or(name);
     if path.is_ascii() {

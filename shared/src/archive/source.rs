@@ -9,7 +9,7 @@ const BUFFER: usize = 64 * 1024;
 
 /// Reads from `position` up to `end` and never beyond. Reaching `end` too early is the archive's fault. Reaching the end of the file is not: `end` is
 /// within the file's known length.
-pub(super) struct Source<R> {
+pub(crate) struct Source<R> {
     reader: BufReader<R>,
     position: u64,
     end: u64,
@@ -18,32 +18,32 @@ pub(super) struct Source<R> {
 
 impl<R: Read + Seek> Source<R> {
     /// `overrun` is the message for an archive whose records extend beyond `end`.
-    pub(super) fn new(mut reader: R, start: u64, end: u64, overrun: &'static str) -> Result<Self, ArchiveFault> {
+    pub(crate) fn new(mut reader: R, start: u64, end: u64, overrun: &'static str) -> Result<Self, ArchiveFault> {
         reader.seek(SeekFrom::Start(start)).map_err(ArchiveFault::Read)?;
         Ok(Self { reader: BufReader::with_capacity(BUFFER, reader), position: start, end, overrun })
     }
 
-    pub(super) fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], ArchiveFault> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], ArchiveFault> {
         self.advance(N as u64)?;
         let mut array = [0; N];
         self.reader.read_exact(&mut array).map_err(ArchiveFault::Read)?;
         Ok(array)
     }
 
-    pub(super) fn u16(&mut self) -> Result<u16, ArchiveFault> {
+    pub(crate) fn u16(&mut self) -> Result<u16, ArchiveFault> {
         self.array().map(u16::from_le_bytes)
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, ArchiveFault> {
+    pub(crate) fn u32(&mut self) -> Result<u32, ArchiveFault> {
         self.array().map(u32::from_le_bytes)
     }
 
     /// Fills `into`, a reused buffer, with the next `count` bytes: at most 65,535, whatever an archive declares.
-    pub(super) fn bytes(&mut self, count: u16, into: &mut Vec<u8>) -> Result<(), ArchiveFault> {
+    pub(crate) fn bytes(&mut self, count: u16, into: &mut Vec<u8>) -> Result<(), ArchiveFault> {
         self.advance(count.into())?;
         into.clear();
         into.resize(count.into(), 0);
@@ -51,7 +51,7 @@ impl<R: Read + Seek> Source<R> {
     }
 
     /// Returns up to `at_most` of the next bytes; empty only if `at_most` is 0. They are not consumed until [`Self::consume`].
-    pub(super) fn chunk(&mut self, at_most: u64) -> Result<&[u8], ArchiveFault> {
+    pub(crate) fn chunk(&mut self, at_most: u64) -> Result<&[u8], ArchiveFault> {
         if self.end.saturating_sub(self.position) < at_most {
             return Err(ArchiveFault::archive(self.overrun));
         }
@@ -63,8 +63,16 @@ impl<R: Read + Seek> Source<R> {
         Ok(buffer.get(..count).unwrap_or(buffer))
     }
 
+    /// Goes forward to `position`, which is not behind the current one.
+    pub(crate) fn skip_to(&mut self, position: u64) -> Result<(), ArchiveFault> {
+        let forward = position.checked_sub(self.position).and_then(|count| i64::try_from(count).ok());
+        let forward = forward.ok_or_else(|| ArchiveFault::archive("two entries of the archive overlap"))?;
+        self.advance(forward.unsigned_abs())?;
+        self.reader.seek_relative(forward).map_err(ArchiveFault::Read)
+    }
+
     /// Consumes `count` bytes of the last [`Self::chunk`].
-    pub(super) fn consume(&mut self, count: usize) {
+    pub(crate) fn consume(&mut self, count: usize) {
         self.reader.consume(count);
         self.position += count as u64;
     }

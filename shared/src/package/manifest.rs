@@ -19,7 +19,7 @@ impl Manifest {
     /// never see those, so they could not verify a hash over them.
     pub fn insert(&mut self, name: &str, hash: Sha256Hex) -> bool {
         let name = normalize_name(name);
-        let is_ignored = name.ends_with('/') || name.starts_with("__MACOSX/") || is_file(&name, ".DS_Store");
+        let is_ignored = is_ignored(&name);
         if !is_ignored {
             self.0.insert(name, hash);
         }
@@ -72,7 +72,7 @@ impl Manifest {
     }
 
     fn hashed(&self) -> impl Iterator<Item = (&str, &Sha256Hex)> {
-        self.iter().filter(|(name, _)| !is_file(name, ".codepushrelease"))
+        self.iter().filter(|(name, _)| !is_signature(name))
     }
 }
 
@@ -95,6 +95,16 @@ fn extension(name: &str) -> &str {
 /// A file name as clients build it: `\` becomes `/`.
 pub fn normalize_name(name: &str) -> String {
     name.replace('\\', "/")
+}
+
+/// Whether a file is a signature (`.codepushrelease`), which is not part of the package hash.
+pub fn is_signature(name: &str) -> bool {
+    is_file(name, ".codepushrelease")
+}
+
+/// Whether a normalized name is one that clients never see: of a directory, or of what macOS adds to archives.
+pub(crate) fn is_ignored(name: &str) -> bool {
+    name.ends_with('/') || name.starts_with("__MACOSX/") || is_file(name, ".DS_Store")
 }
 
 /// Whether the last component of `path` is `name`.

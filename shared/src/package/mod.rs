@@ -5,4 +5,4 @@
 mod hash;
 pub mod manifest;
 
-pub use manifest::{Manifest, is_bundle, is_single_bundle, normalize_name};
+pub use manifest::{Manifest, is_bundle, is_signature, is_single_bundle, normalize_name};

@@ -3,6 +3,8 @@
 mod checks;
 #[cfg(feature = "sqlx")]
 mod columns;
+#[cfg(feature = "archive")]
+mod diffs;
 mod envelopes;
 mod explanations;
 mod limit;
