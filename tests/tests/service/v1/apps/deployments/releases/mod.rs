@@ -3,6 +3,7 @@
 mod concurrent_uploads;
 mod deletion;
 mod deployment_replaced_during_upload;
+mod diffs;
 mod idempotency;
 mod listing;
 mod upload;
