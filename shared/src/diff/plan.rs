@@ -46,6 +46,9 @@ pub enum NoDiff {
 
 /// Plans the diff that turns `base` into `target`.
 ///
+/// Devices verify the result by [`Manifest::package_hash`]. A target that is released under another hash, as imported packages with directory entries can
+/// be, must get no diffs: the caller knows the release.
+///
 /// Signatures are not part of the package hash, and packages of the same hash can have different ones. So the device's package may have other
 /// signatures than `base`: the diff writes all of the target's, changed or not, and deletes those that the target does not have wherever SDKs look for
 /// them, in each folder at the top and beside those.

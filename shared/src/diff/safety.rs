@@ -44,9 +44,9 @@ fn is_name_safe(name: &str) -> bool {
 
 /// On iOS, names with other than ASCII characters come back from the disk decomposed, and the hash of a list with such names is wrong in several SDKs:
 /// Cordova's and Capacitor's cut the list short by the bytes that UTF-8 takes more than UTF-16. Cordova's file plugin finds no file with `:` in its
-/// path, reads `%` as an escape, and does not escape `#` and `?`.
+/// path, reads `%` as an escape, and takes what follows `#`, `?` or `;` for another part of an address on some systems.
 fn has_safe_characters(name: &str) -> bool {
-    name.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b':' | b'%' | b'#' | b'?'))
+    name.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b':' | b'%' | b'#' | b'?' | b';'))
 }
 
 /// Whether the name is, or is inside, what devices have a use for at the top of a package.
@@ -94,7 +94,7 @@ impl<'n> Tree<'n> {
 
 /// Whether everything of the target can be where it belongs in a copy of the base: no file in the place of a folder, not even an empty one, no folder in
 /// the place of a file, and nothing that differs only in its spelling. Where names are compared caselessly, the old spelling would stay, and Cordova
-/// would delete the new file.
+/// would delete the new file. What cannot be seen here is a folder that an earlier diff left empty on a device.
 fn fits(base: &Tree<'_>, target: &Tree<'_>) -> bool {
     let is_free = |(key, place): (&String, &Place<'_>)| base.places.get(key).is_none_or(|known| known == place);
     !base.is_ambiguous && !target.is_ambiguous && target.places.iter().all(is_free)

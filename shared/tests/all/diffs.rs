@@ -175,6 +175,7 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
         (&[], &["CodePush/100%"]),
         (&[], &["CodePush/a#b"]),
         (&[], &["CodePush/a?b"]),
+        (&["CodePush/a;b"], &[]),
         (&[], &["app.json"]),
         (&[], &["App.json"]),
         (&["app.json/a"], &[]),
@@ -213,7 +214,7 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
         (&["CodePush/a/"], &["CodePush/A/", "CodePush/a b/c"]),
         (&["CodePush/a/b"], &["CodePush/ab"]),
         (&["www/index.html"], &[]),
-        (&["CodePush/$a'(b)[c]&d=e+f,g;h!~^`{}|\"<>*"], &["CodePush/$a'(b)[c]&d=e+f,g;h!~^`{}|\"<>*"]),
+        (&["CodePush/$a'(b)[c]&d=e+f,g-h!~^`{}|\"<>*"], &["CodePush/$a'(b)[c]&d=e+f,g-h!~^`{}|\"<>*"]),
     ];
     for (base, target) in allowed {
         created(&package(MAIN, base), &package(MAIN_2, target));
