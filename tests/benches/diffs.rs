@@ -106,7 +106,8 @@ impl Run {
 
     /// Waits until all diffs are made.
     async fn made(&self) {
-        until("all diffs are made", async || (self.number("SELECT COUNT(*) FROM outbox WHERE kind = 'diffs'").await == 0).then_some(())).await;
+        until("all diffs are made", async || (self.number("SELECT COUNT(*) FROM outbox WHERE kind = 'diffs'").await == 0).then_some(()))
+            .await;
         assert_eq!(self.number("SELECT COUNT(*) FROM package_diffs WHERE blob_sha256 IS NOT NULL").await, DIFFS);
     }
 

@@ -133,8 +133,8 @@ fn matches(range: &Range, earlier: &str) -> bool {
     }
 }
 
-/// The source hashes that stay although the choice has others: while there is room, those with the most devices, so that a diff that was offered is not taken away
-/// only to be made again.
+/// The source hashes that stay although the choice has others: while there is room, those with the most devices. A diff that was offered is not taken away
+/// only to be needed again.
 pub fn kept<'a>(
     attached: &'a [PackageHash],
     chosen: &BTreeSet<&PackageHash>,

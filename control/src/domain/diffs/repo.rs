@@ -110,7 +110,7 @@ pub async fn record(tx: &mut WriteTx, app: &AppId, target: &Sha256Hex, row: &Mad
         .await)
 }
 
-/// Forgets a diff, so that it is made again.
+/// Forgets a diff; the next turn makes it if it is still needed.
 pub async fn forget(tx: &mut WriteTx, app: &AppId, target: &Sha256Hex, base: &Sha256Hex) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(FORGET).bind(app).bind(target).bind(base).execute(conn).await)
 }

@@ -50,7 +50,7 @@ const TAKE_OVER: &str = "UPDATE blobs SET last_used_time = $4 WHERE app_id = $1 
     RETURNING last_used_time";
 const UNMARK: &str =
     "UPDATE blobs SET deleting = FALSE, last_used_time = $4 WHERE app_id = $1 AND sha256 = $2 AND last_used_time = $3 AND deleting = TRUE";
-// A diff of which a part is gone is made again, if it is needed again.
+// If a part of a diff is gone, the next need for it makes a new one.
 const FORGET_DIFFS: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND (blob_sha256 = $2 OR target_sha256 = $2 OR base_sha256 = $2)";
 const REMOVE: &str = "DELETE FROM blobs WHERE app_id = $1 AND sha256 = $2 AND last_used_time = $3 AND deleting = TRUE";
 
