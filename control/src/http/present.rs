@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use shared::api::imported::ImportedMetricsAnswer;
-use shared::api::metrics::{Counts, MetricsAnswer};
+use shared::api::metrics::{BytesSaved, Counts, MetricsAnswer};
 use shared::api::releases::{Diff, Release, ReleaseMethod};
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::AppId;
@@ -52,13 +52,20 @@ pub fn release_method(method: domain::ReleaseMethod) -> ReleaseMethod {
     }
 }
 
-/// A deployment's counts by label and binary version.
+/// A deployment's counts by label and binary version, with what diffs have saved.
 pub fn metrics(counters: Vec<CounterRow>) -> MetricsAnswer {
-    let metrics = counters.into_iter().map(|row| {
+    let total = counters.iter().fold(0_i64, |sum, row| sum.saturating_add(row.bytes_saved));
+    let labels = counters.iter().filter(|row| row.bytes_saved > 0).map(|row| (row.place.clone(), row.bytes_saved)).collect();
+    MetricsAnswer { metrics: counts(counters), estimated_bytes_saved: BytesSaved { total, labels } }
+}
+
+/// A deployment's counts by label and binary version.
+pub fn counts(counters: Vec<CounterRow>) -> BTreeMap<String, Counts> {
+    let counts = counters.into_iter().map(|row| {
         let counts = Counts { active: row.active, downloaded: row.downloaded, installed: row.installed, failed: row.failed };
         (row.place, counts)
     });
-    MetricsAnswer { metrics: metrics.collect() }
+    counts.collect()
 }
 
 /// The counts of the server that a deployment was imported from.

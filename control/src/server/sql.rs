@@ -27,6 +27,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("counting/deletions", counting::deletions::SQL),
         ("counting/history", history::repo::SQL),
         ("counting/recent", recent::repo::SQL),
+        ("counting/saved", counting::saved::SQL),
         ("counting/versions", counting::versions::SQL),
         ("credentials/access_keys", access_keys::repo::SQL),
         ("credentials/api_keys", api_keys::repo::SQL),

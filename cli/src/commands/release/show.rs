@@ -4,6 +4,7 @@ use shared::api::metrics::MetricsAnswer;
 use shared::api::releases::ReleaseAnswer;
 use shared::keys::Label;
 
+use super::super::figures;
 use super::{Target, view};
 use crate::arguments::DeploymentOption;
 use crate::context::Context;
@@ -24,6 +25,9 @@ pub(super) async fn run(context: &Context, label: Option<Label>, deployment: &De
     }
     // A credential without metrics.read sees the release only.
     let metrics = target.client.get::<MetricsAnswer>(&target.path(&["metrics"])).await.ok();
-    view::print(&answer.value.package, metrics.as_ref().and_then(|answer| answer.value.metrics.get(&label)));
+    let metrics = metrics.as_ref().map(|answer| &answer.value);
+    let mut details = view::details(&answer.value.package, metrics.and_then(|metrics| metrics.metrics.get(&label)));
+    let saved = metrics.and_then(|metrics| figures::saved(*metrics.estimated_bytes_saved.labels.get(&label)?));
+    details.add_some("Saved by diffs", saved.map(|saved| format!("{saved} (estimate)"))).print();
     Ok(())
 }

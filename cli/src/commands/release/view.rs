@@ -29,9 +29,9 @@ pub(super) fn size(bytes: i64) -> String {
     times::size(u64::try_from(bytes).unwrap_or_default())
 }
 
-/// Prints a release's details, with its metrics if they are known.
-pub(super) fn print(release: &Release, counts: Option<&Counts>) {
-    details(release, counts).print();
+/// Prints a release's details.
+pub(super) fn print(release: &Release) {
+    details(release, None).print();
 }
 
 /// A release's details, with its metrics if they are known.

@@ -131,7 +131,7 @@ struct ReleasePage<'p> {
     /// Who released it with which credential, for those who may see the app's activity.
     credential: Option<&'static str>,
     contents: contents::View,
-    counts: [Count; 5],
+    counts: Vec<Count>,
     /// `None` once its first two days are over.
     first_days: Option<Vec<Point>>,
     metrics: String,
@@ -147,13 +147,17 @@ struct Count {
 }
 
 impl Count {
-    /// The counts of a release; `all` is the number of the deployment's active devices.
-    fn all(row: Option<&CounterRow>, all: i64) -> [Self; 5] {
+    /// The counts of a release, and what diffs have saved, if they have; `all` is the number of the deployment's active devices.
+    fn all(row: Option<&CounterRow>, all: i64) -> Vec<Self> {
         let [active, downloaded, installed, failed] =
             row.map_or([0; 4], |counts| [counts.active, counts.downloaded, counts.installed, counts.failed]);
         let tried = installed.saturating_add(failed);
         let of = |name, number, definition| Self { name, number, definition };
-        [
+        let saved = view::saved(row.map_or(0, |counts| counts.bytes_saved)).map(|saved| {
+            let definition = "An estimate of what devices did not have to download, because they got a diff instead of the full release. It grows with a device's first download report of that label, if there is a diff from the release that it last reported.";
+            of("Saved by diffs", saved, definition)
+        });
+        let counts = [
             of(
                 "Active",
                 format!("{} ({} of the deployment's devices)", view::grouped(active), view::share(active, all)),
@@ -179,7 +183,8 @@ impl Count {
                 format!("{} ({} of {})", view::share(failed, tried), view::grouped(failed), view::grouped(tried)),
                 "Failed devices, as a share of those that have run it or rolled back from it.",
             ),
-        ]
+        ];
+        counts.into_iter().chain(saved).collect()
     }
 }
 
