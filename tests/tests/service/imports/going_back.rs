@@ -106,31 +106,31 @@ async fn what_was_done_on_both_servers_is_not_named_as_missing() {
     let upload = async |content: &str| {
         ada.upload("Weather", "Production", content.as_bytes(), json!({ "appVersion": "1.0.0" })).await.assert(201);
     };
-    let roll_back =
+    let roll_back_here =
         async || ada.post("/v1/apps/Weather/deployments/Production/rollbacks", json!({ "targetRelease": "v1" })).await.assert(201);
-    let rollback = |label: &str| {
+    let rolled_back_there = |label: &str| {
         let mut release = entry(&old, label, "one");
         release["releaseMethod"] = json!("Rollback");
         release
     };
     // Released on both, and rolled back on both.
     upload("three").await;
-    roll_back().await;
-    releases.extend([entry(&old, "v3", "three"), rollback("v4")]);
+    roll_back_here().await;
+    releases.extend([entry(&old, "v3", "three"), rolled_back_there("v4")]);
     put(&releases);
     let report = imported(&app, &old.base, "key", &[]).await;
     assert!(report.contains("left alone, because somebody has released here, or cleared its history here\n"), "{report}");
     assert!(report.ends_with("Imports take over nothing more here: release here, too, what is released there.\n"), "{report}");
     // Released on both, and rolled back on the old server only: that one is missing.
     upload("five").await;
-    releases.extend([entry(&old, "v5", "five"), rollback("v6")]);
+    releases.extend([entry(&old, "v5", "five"), rolled_back_there("v6")]);
     put(&releases);
     let report = imported(&app, &old.base, "key", &["--dry-run"]).await;
     assert!(report.contains("or cleared its history here. Not taken over: v6\n"), "{report}");
     // From then on, labels differ. Rolled back on both again, and the earlier one is still the missing one.
     upload("seven").await;
-    roll_back().await;
-    releases.extend([entry(&old, "v7", "seven"), rollback("v8")]);
+    roll_back_here().await;
+    releases.extend([entry(&old, "v7", "seven"), rolled_back_there("v8")]);
     put(&releases);
     let report = imported(&app, &old.base, "key", &[]).await;
     assert!(report.contains("or cleared its history here. Not taken over: v6\n"), "{report}");
