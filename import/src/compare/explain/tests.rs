@@ -72,8 +72,8 @@ fn each_difference_between_histories_has_its_reason() {
     assert_eq!(told(IN_ROLLOUT, &two, history(), Some(2)), released_here);
     // Both servers got v4, and it was disabled on the old one: only its history tells.
     let stopped = changed(|releases| releases[0].is_disabled = true);
-    let of_v4 = [vec![Cause::NewerNotOffered(label(4))], differs(Property::Disabled, 4, true)];
-    assert_eq!(told(IN_ROLLOUT, &stopped, history(), Some(3)), of_v4);
+    let stopped_there = [vec![Cause::NewerNotOffered(label(4))], differs(Property::Disabled, 4, true)];
+    assert_eq!(told(IN_ROLLOUT, &stopped, history(), Some(3)), stopped_there);
     let many = changed(|releases| {
         releases[1].is_disabled = true;
         releases[2].description = Some("other".into());
