@@ -1,6 +1,6 @@
 -- Diffs between two packages of an app: made once, and shared by all releases whose bundles are these, byte for byte. A row without a blob says why there is
 -- none. times counts how often it was made: two processes do not make the same one.
--- What release_diffs refers to is offered to devices. A row here goes with its blob, or with a package of its own.
+-- What release_diffs refers to is offered to devices. A row here goes some time after its blob, or one of its packages.
 -- Bytes of diffs do not count against an account's quota.
 -- The same file name stands in migrations/postgres; the texts are equal.
 
@@ -15,8 +15,5 @@ CREATE TABLE package_diffs (
     times BIGINT NOT NULL,
     PRIMARY KEY (app_id, target_sha256, base_sha256)
 );
-
-CREATE INDEX package_diffs_by_base ON package_diffs (app_id, base_sha256);
-CREATE INDEX package_diffs_by_blob ON package_diffs (app_id, blob_sha256);
 
 ALTER TABLE blobs ADD COLUMN is_diff BOOLEAN NOT NULL DEFAULT FALSE;

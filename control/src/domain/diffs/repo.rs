@@ -2,7 +2,6 @@
 
 use shared::hash::{PackageHash, Sha256Hex};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
-use shared::keys::DeploymentKey;
 use shared::time::UnixMillis;
 
 use super::Problem;
@@ -21,14 +20,16 @@ const FORGET: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND target_sha
 const ATTACH: &str = "INSERT INTO release_diffs (release_id, source_hash, blob_sha256, size) VALUES ($1, $2, $3, $4) \
     ON CONFLICT (release_id, source_hash) DO UPDATE SET blob_sha256 = excluded.blob_sha256, size = excluded.size";
 const DETACH: &str = "DELETE FROM release_diffs WHERE release_id = $1 AND source_hash = $2";
-const VERSIONS: &str = "SELECT deployment_key, snapshot_version FROM deployment_keys WHERE app_id = $1 ORDER BY deployment_key";
-const LOCK_VERSIONS: &str =
-    "SELECT deployment_key, snapshot_version FROM deployment_keys WHERE app_id = $1 ORDER BY deployment_key FOR NO KEY UPDATE";
+// Its packages or the diff itself were deleted, because nothing needed them any more.
+const TIDY: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND NOT ( \
+    EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.target_sha256) \
+    AND EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.base_sha256) \
+    AND (blob_sha256 IS NULL OR EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.blob_sha256)))";
 const REPORTED: &str = "SELECT DISTINCT d.app_id FROM metric_minutes m JOIN deployments d ON d.id = m.deployment_id \
     WHERE m.minute >= $1 AND d.app_id > $2 ORDER BY d.app_id LIMIT $3";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[RELEASES, PACKAGE_OF, MADE, RECORD, FORGET, ATTACH, DETACH, VERSIONS, LOCK_VERSIONS, REPORTED];
+pub const SQL: &[&str] = &[RELEASES, PACKAGE_OF, MADE, RECORD, FORGET, ATTACH, DETACH, TIDY, REPORTED];
 
 /// What diffs need of a release.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -70,15 +71,6 @@ pub struct MadeRow {
     pub problem: Option<Problem>,
     /// When it was made or tried.
     pub made_time: UnixMillis,
-}
-
-/// A deployment key and the version of its newest snapshot.
-#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
-pub struct Version {
-    /// The key.
-    pub deployment_key: DeploymentKey,
-    /// The version.
-    pub snapshot_version: i64,
 }
 
 /// The deployment's releases, newest first.
@@ -125,15 +117,9 @@ pub async fn detach(tx: &mut WriteTx, release: &ReleaseId, source: &PackageHash)
     on_write!(tx, |conn| sqlx::query(DETACH).bind(release).bind(source).execute(conn).await)
 }
 
-/// The versions of the app's snapshots: each change of a release raises one.
-pub async fn versions(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<Version>> {
-    on!(tx, |conn| sqlx::query_as(VERSIONS).bind(app).fetch_all(conn).await)
-}
-
-/// Like [`versions`]. No release of the app changes until the transaction ends.
-pub async fn lock_versions(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<Vec<Version>> {
-    let sql = tx.locking(LOCK_VERSIONS);
-    on!(tx, |conn| sqlx::query_as(sql).bind(app).fetch_all(conn).await)
+/// Forgets diffs whose packages or bytes were deleted.
+pub async fn tidy(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(TIDY).bind(app).execute(conn).await)
 }
 
 /// The next apps after `after` whose devices have reported something since.

@@ -13,12 +13,12 @@ use shared::time::UnixMillis;
 
 use super::choice::{self, Base, Devices, Known};
 use super::packages::{self, Target};
-use super::repo::{self, MadeRow, ReleaseRow, Version};
+use super::repo::{self, MadeRow, ReleaseRow};
 use super::{Problem, making};
 use crate::domain::context::Context;
 use crate::domain::counting::counters::repo as counters;
 use crate::domain::deployments::repo::{self as deployments, DeploymentRow};
-use crate::domain::deployments::snapshots;
+use crate::domain::deployments::snapshots::{self, Version};
 use crate::domain::error::{Error, Result};
 use crate::domain::outbox::{self, Lease};
 use crate::domain::releases::blob::{self, Purpose};
@@ -60,7 +60,7 @@ pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
     let of = AppId::try_from(lease.key.as_str()).map_err(Error::internal)?;
     let (versions, deployments) = {
         let mut tx = app.db.read().await?;
-        (repo::versions(&mut tx, &of).await?, deployments::list(&mut tx, &of).await?)
+        (snapshots::versions(&mut tx, &of).await?, deployments::list(&mut tx, &of).await?)
     };
     for deployment in &deployments {
         let need = need(&mut app.db.read().await?, &of, deployment, app.now()).await?;
@@ -80,8 +80,9 @@ pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
 async fn end(app: &Context, of: &AppId, lease: &Lease, seen: &[Version]) -> Result<Turn> {
     let mut tx = app.db.write().await?;
     // A change of a release raises a version, and enqueues the app, in one transaction. It is visible here, or commits after this, and then its row is a new one.
-    let is_same = repo::lock_versions(&mut tx, of).await? == seen;
+    let is_same = snapshots::lock_versions(&mut tx, of).await? == seen;
     if is_same {
+        repo::tidy(&mut tx, of).await?;
         outbox::delete(&mut tx, lease).await?;
     } else {
         outbox::requeue(&mut tx, lease, app.now()).await?;

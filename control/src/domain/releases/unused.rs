@@ -50,12 +50,10 @@ const TAKE_OVER: &str = "UPDATE blobs SET last_used_time = $4 WHERE app_id = $1 
     RETURNING last_used_time";
 const UNMARK: &str =
     "UPDATE blobs SET deleting = FALSE, last_used_time = $4 WHERE app_id = $1 AND sha256 = $2 AND last_used_time = $3 AND deleting = TRUE";
-// If a part of a diff is gone, the next need for it makes a new one.
-const FORGET_DIFFS: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND (blob_sha256 = $2 OR target_sha256 = $2 OR base_sha256 = $2)";
 const REMOVE: &str = "DELETE FROM blobs WHERE app_id = $1 AND sha256 = $2 AND last_used_time = $3 AND deleting = TRUE";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[PAGE_AFTER, MARK, LEFT, TAKE_OVER, UNMARK, FORGET_DIFFS, REMOVE];
+pub const SQL: &[&str] = &[PAGE_AFTER, MARK, LEFT, TAKE_OVER, UNMARK, REMOVE];
 
 /// A blob, as it was seen.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -158,9 +156,6 @@ async fn marked_and_deleted(app: &Context, seen: &Seen, mark: &'static str) -> R
     }
     let mut tx = app.db.write().await?;
     let removed = remove(&mut tx, seen, stamp).await?;
-    if removed > 0 {
-        forget_diffs(&mut tx, seen).await?;
-    }
     tx.commit().await?;
     Ok(removed > 0)
 }
@@ -186,10 +181,6 @@ async fn marked(tx: &mut WriteTx, seen: &Seen, mark: &'static str, now: UnixMill
 
 async fn remove(tx: &mut WriteTx, seen: &Seen, stamp: i64) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(REMOVE).bind(&seen.app_id).bind(&seen.sha256).bind(stamp).execute(conn).await)
-}
-
-async fn forget_diffs(tx: &mut WriteTx, seen: &Seen) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(FORGET_DIFFS).bind(&seen.app_id).bind(&seen.sha256).execute(conn).await)
 }
 
 async fn unmark(tx: &mut WriteTx, seen: &Seen, stamp: i64) -> sqlx::Result<u64> {

@@ -306,6 +306,9 @@ async fn a_release_that_is_deleted_or_corrected_meanwhile_keeps_nothing() {
     app.clock.advance(49 * HOUR);
     app.start().await;
     until("nothing is left", async || (app.number("SELECT COUNT(*) FROM blobs").await == 0).then_some(())).await;
+    // Nor is anything known of it once the app is looked at again.
+    upload(&ada, "Staging", &package("three")).await;
+    settled(&app).await;
     assert_eq!(app.number("SELECT COUNT(*) FROM package_diffs").await, 0);
 }
 
