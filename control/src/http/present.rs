@@ -11,6 +11,7 @@ use shared::signature::download_url;
 use shared::wire::check::DownloadUrls;
 
 use crate::domain::counting::counters::repo::CounterRow;
+use crate::domain::diffs::Problem;
 use crate::domain::error::Result;
 use crate::domain::imports::StartingLevel;
 use crate::domain::releases as domain;
@@ -86,4 +87,22 @@ pub fn imported_metrics(level: Option<StartingLevel>) -> ImportedMetricsAnswer {
 /// A deployment key, or what stands for one that the caller may not see.
 pub fn deployment_key(key: Option<String>) -> String {
     key.unwrap_or_else(|| "(hidden)".to_owned())
+}
+
+/// What to do about a diff that cannot be made; `None` if nothing has to be done.
+pub fn diff_advice(problem: Problem) -> Option<&'static str> {
+    match problem {
+        Problem::TargetDamaged => Some(
+            "Devices may not be able to download this release at all. Ask your administrator to run `updraft-control storage verify` and to repair the \
+            bundle, or publish the files again with a change.",
+        ),
+        Problem::BaseDamaged => Some(
+            "Devices with the earlier release download the whole bundle. Ask your administrator to run `updraft-control storage verify` and to repair the \
+            earlier release's bundle.",
+        ),
+        Problem::NotApplicable => {
+            Some("Devices with the earlier release download the whole bundle. This is a fault in Updraft. Report it to your administrator.")
+        }
+        _ => None,
+    }
 }

@@ -19,13 +19,14 @@ fn package(content: &str) -> Bundle {
 /// The files of an archive.
 fn files(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let mut archive = zip::ZipArchive::new(Cursor::new(archive)).unwrap();
+    let count = archive.len();
     let read = |number| {
         let mut entry = archive.by_index(number).unwrap();
         let (name, mut bytes) = (entry.name().unwrap().into_owned(), Vec::new());
         entry.read_to_end(&mut bytes).unwrap();
         (name, bytes)
     };
-    (0..archive.len()).map(read).collect()
+    (0..count).map(read).collect()
 }
 
 /// What a device with this package is offered.

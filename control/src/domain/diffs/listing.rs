@@ -68,6 +68,8 @@ pub async fn of(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, la
     } else {
         Vec::new()
     };
+    // Then no other diff is tried either.
+    let lost = made.values().filter_map(|row| row.problem).find(|problem| problem.is_of_target());
     let mut diffs: Vec<Line> = Vec::new();
     for base in chosen {
         let source_hash = base.release.package_hash.clone();
@@ -77,7 +79,7 @@ pub async fn of(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, la
             (None, Some(problem), _) => State::Missing(problem),
             // A package of one file.
             (None, None, Some(Known::Failed)) => State::Missing(Problem::SingleFile),
-            (None, None, _) => State::Pending,
+            (None, None, _) => lost.map_or(State::Pending, State::Missing),
         };
         diffs.push(Line { labels: labels(&releases, &source_hash), source_hash, state });
     }

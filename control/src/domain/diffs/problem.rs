@@ -65,7 +65,7 @@ impl fmt::Display for Problem {
             Self::SameFiles => "both have the same files",
             Self::SingleFile => "the earlier package is a single file",
             Self::TooLarge => "the diff would be larger than 80 % of the bundle",
-            Self::UnsafeNames => "file or folder names differ in a way that some devices' disks cannot follow",
+            Self::UnsafeNames => "some devices could not apply a diff between files of these names",
             Self::OtherHash => "devices compute another hash for these files than the release has",
             Self::TargetDamaged => "the release's stored bundle is missing or damaged",
             Self::BaseDamaged => "the earlier release's stored bundle is missing or damaged",

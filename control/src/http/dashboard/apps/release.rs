@@ -9,6 +9,7 @@ use shared::signature::download_url;
 use super::audience::{audience, label_of};
 use super::contents;
 use super::deployment::{next_step, promotion};
+use super::diffs;
 use super::failing;
 use super::place::{self, Link, Section};
 use super::release_record::{Event, Point};
@@ -17,6 +18,7 @@ use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::apps::events;
 use crate::domain::counting::counters::{self, repo::CounterRow};
 use crate::domain::counting::recent;
+use crate::domain::diffs::listing;
 use crate::domain::error::Result;
 use crate::domain::releases::ReleaseMethod;
 use crate::domain::releases::outlook::Outlook;
@@ -130,6 +132,8 @@ struct ReleasePage<'p> {
     download: String,
     /// Who released it with which credential, for those who may see the app's activity.
     credential: Option<&'static str>,
+    /// `None` without an earlier release.
+    diffs: Option<diffs::View>,
     contents: contents::View,
     counts: Vec<Count>,
     /// `None` once its first two days are over.
@@ -203,12 +207,15 @@ pub(super) async fn show(
     let (row, before) = service::with_previous(&mut tx, &grant, &deployment, label).await?;
     let counters = counters::list(&mut tx, &metrics, &deployment).await?;
     let events = events::of_release(&mut tx, &grant, &row.id, MAX_EVENTS).await?;
+    let listing = listing::of(&mut tx, &grant, &deployment, label).await?;
     drop(tx);
     let events = events.into_iter().map(|event| Event::of(&frame, event)).collect::<Result<Vec<_>>>()?;
     let all = counters.iter().map(|row| row.active).sum();
     let place_name = label.to_string();
     let first_days = recent::first_days(&app, &metrics, &deployment, label, row.upload_time).await?;
     let release = Summary::of(&frame, (name, &deployment), &row)?;
+    let is_known = (before.is_some(), app.settings.makes_diffs);
+    let diffs = diffs::view(&frame, (name, &deployment, &release.label), &listing, is_known)?;
     let earlier =
         before.as_ref().map(|before| contents::link(&frame, (name, &deployment), before).map(|link| (link, before))).transpose()?;
     let page = format!("{}/contents", release.page);
@@ -236,6 +243,7 @@ pub(super) async fn show(
         size: view::bytes(row.size),
         download: download_url(&app.download_urls(), &BlobKey { app: grant.app().clone(), sha256: row.blob_sha256 }),
         credential: events.iter().find(|event| event.is_creation).map(|event| event.credential),
+        diffs,
         contents,
         counts: Count::all(counted, all),
         first_days: first_days.map(|points| points.into_iter().map(Point::of).collect()),
