@@ -640,10 +640,8 @@ async fn import_compare(given: &RawSettings, arguments: &CompareArguments) -> Re
     db.close().await;
     let report = report.map_err(|error| advised(&error, import::of_comparison(&error)))?;
     write!(std::io::stdout(), "{report}")?;
-    match report.objection() {
-        Some(text) => Err(text.into()),
-        None => Ok(()),
-    }
+    let Some(text) = report.objection() else { return Ok(()) };
+    Err(report.advice().map_or_else(|| text.clone(), |next| format!("{text}\n{next}")).into())
 }
 
 /// Reads an access key of another server.

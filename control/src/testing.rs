@@ -112,7 +112,9 @@ pub mod mail {
 pub mod releases {
     pub use crate::domain::deployments::repo::next_label;
     pub use crate::domain::releases::repo::{NewReleaseRow, ReleaseRow, insert};
-    pub use crate::domain::releases::{ReleaseMethod, blob::hold, blob::touch, size::measure, unused::Sweep, unused::delete};
+    pub use crate::domain::releases::{
+        ReleaseMethod, blob::Purpose, blob::hold, blob::touch, size::measure, unused::Sweep, unused::delete,
+    };
     pub use crate::infra::s3::{BucketAddress, Credentials};
     pub use crate::infra::storage::{FolderStore, MemoryStore, Storage, StorageConfig};
 }
@@ -139,7 +141,9 @@ pub mod counting {
 /// Single rounds of jobs, and the runner.
 pub mod jobs {
     pub use crate::domain::counting::{deletions::Round as DeletionRound, versions::round as versions_round};
+    pub use crate::domain::outbox::Kind;
     pub use crate::jobs::runner::{Job, JobStatus, Pause, Runner};
+    pub use crate::jobs::{diffs::Diffs, queue::Queue};
     pub use crate::jobs::{
         history::round as history_round, reconcile::Repairs, reconcile::once as reconcile, replay::Location, snapshots::Pusher,
     };

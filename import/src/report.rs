@@ -83,6 +83,8 @@ pub struct Report {
     notes: Vec<Remark>,
     /// What an import would do.
     planned: Vec<Planned>,
+    /// Apps that were imported earlier, and that the key does not see now: their names here.
+    pub(crate) unseen: Vec<String>,
     /// What was written; `None` if nothing was.
     pub imported: Option<Vec<Imported>>,
 }
@@ -95,6 +97,8 @@ pub struct Imported {
     pub name: String,
     /// Its deployments.
     pub deployments: Vec<ImportedDeployment>,
+    /// Deployments here that the source does not have any more.
+    pub gone: Vec<String>,
     /// The collaborators of the source, other than the owner here.
     #[serde(serialize_with = "by_email")]
     pub collaborators: Vec<(String, Joined)>,
@@ -149,6 +153,7 @@ impl Report {
             left_out: Vec::new(),
             notes: plan.notes.clone(),
             planned: Vec::new(),
+            unseen: Vec::new(),
             imported: None,
         }
     }
@@ -169,7 +174,16 @@ impl Report {
 
     fn write_planned(&self, formatter: &mut impl fmt::Write) -> fmt::Result {
         writeln!(formatter, "\nWould be imported into the account {}:", printable(&self.account))?;
-        self.planned.iter().try_for_each(|app| write!(formatter, "{app}"))
+        self.planned.iter().try_for_each(|app| write!(formatter, "{app}"))?;
+        self.write_unseen(formatter)
+    }
+
+    fn write_unseen(&self, formatter: &mut impl fmt::Write) -> fmt::Result {
+        if self.unseen.is_empty() {
+            return Ok(());
+        }
+        let names = printable(&self.unseen.join(", "));
+        writeln!(formatter, "\nImported earlier, but this key does not see them on the other server now: {names}. They stay as they are.")
     }
 
     fn write_found(&self, formatter: &mut impl fmt::Write) -> fmt::Result {
@@ -243,7 +257,9 @@ impl Display for Report {
         writeln!(formatter, "\nImported into the account {}:", printable(&self.account))?;
         for app in imported {
             app.deployments.iter().try_for_each(|deployment| write_deployment(formatter, &app.name, deployment))?;
+            app.gone.iter().try_for_each(|name| write_gone(formatter, &app.name, name))?;
         }
+        self.write_unseen(formatter)?;
         write_rest(formatter, imported)
     }
 }
@@ -314,6 +330,15 @@ fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &Impor
         )?;
     }
     Ok(())
+}
+
+/// What to say of a deployment that the source does not have any more.
+const GONE: &str = "no longer on the other server, but devices that ask here still get its releases";
+
+fn write_gone(formatter: &mut Formatter<'_>, app: &str, deployment: &str) -> fmt::Result {
+    writeln!(formatter, "  {}: {GONE}", printable(&format!("{app} / {deployment}")))?;
+    let (deployment, app) = (shell::quoted(deployment), shell::option("--app", app));
+    writeln!(formatter, "    If they should not, delete it here, too: `updraft deployment delete {deployment} {app}`.")
 }
 
 /// Why an import leaves a deployment alone.
@@ -393,8 +418,14 @@ fn write_rest(formatter: &mut Formatter<'_>, imported: &[Imported]) -> fmt::Resu
     if !without.is_empty() {
         writeln!(formatter, "Collaborators whose address no account can have: {without}.")?;
     }
-    writeln!(
-        formatter,
-        "\nThe other server was only read. Run the import again to take over what is released there until your devices ask here."
-    )
+    let is_own = |deployment: &ImportedDeployment| deployment.outcome == Outcome::HasOwn;
+    let mut deployments = imported.iter().flat_map(|app| &app.deployments).peekable();
+    let next = if deployments.peek().is_some() && deployments.clone().all(is_own) {
+        "Imports take over nothing more here: release here, too, what is released there."
+    } else if deployments.any(is_own) {
+        "Run the import again to take over what is released there, except for what is left alone: release that here, too."
+    } else {
+        "Run the import again to take over what is released there until your devices ask here."
+    };
+    writeln!(formatter, "\nThe other server was only read. {next}")
 }

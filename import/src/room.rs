@@ -10,14 +10,20 @@ use crate::plan::{Deployment, Method, Place, Release};
 
 /// The releases of a history that the reference keeps: it forgets the oldest ones.
 const MOST_KEPT: usize = 50;
+/// How many of the newest releases on each side are compared in order.
+const MOST_ORDERED: usize = 1_000;
 
 /// What a target has already, and what it has room for.
 #[derive(Debug, Default)]
 pub struct Room {
     /// The bytes of packages that fit into the quota; `None` without one.
     pub bytes: Option<u64>,
+    /// Apps there that came from the source, and that are not in the plan: their names there.
+    pub others: Vec<String>,
     /// The apps that are there: their names there, by those at the source.
     known: BTreeMap<String, String>,
+    /// Deployments there that the source does not have any more: their names there, by the app's name at the source.
+    gone: BTreeMap<String, Vec<String>>,
     /// The deployments that are there.
     settled: HashMap<Place, Settled>,
 }
@@ -85,9 +91,15 @@ impl Room {
         Self { bytes, ..Self::default() }
     }
 
-    /// Notes an app that is there, by its name at the source.
-    pub fn know(&mut self, app: &str, name: &str) {
+    /// Notes an app that is there, by its name at the source, with the deployments that the source does not have any more.
+    pub fn know(&mut self, app: &str, name: &str, gone: Vec<String>) {
         self.known.insert(app.to_owned(), name.to_owned());
+        self.gone.insert(app.to_owned(), gone);
+    }
+
+    /// The deployments of an app there that the source does not have any more: their names there.
+    pub fn gone(&self, app: &str) -> &[String] {
+        self.gone.get(app).map_or(&[], Vec::as_slice)
     }
 
     /// Notes a deployment that is there, by its names at the source.
@@ -131,12 +143,11 @@ impl Room {
         let mut found = Differences::default();
         let Some(settled) = self.settled.get(&place(app, &deployment.source_name)) else { return found };
         // What was released here, by its package: the same one may have been released on both servers.
-        let own: HashMap<String, (&Label, &Here)> = settled
-            .releases
-            .iter()
-            .filter(|(label, _)| Some(**label) > settled.newest)
-            .map(|(label, here)| (here.package_hash.to_string(), (label, here)))
-            .collect();
+        let own: Vec<Own<'_>> = settled.releases.iter().filter(|(label, _)| Some(**label) > settled.newest).collect();
+        let by_package: HashMap<String, Own<'_>> =
+            own.iter().map(|(label, here)| (here.package_hash.to_string(), (*label, *here))).collect();
+        let theirs: Vec<&Release> = deployment.releases.iter().filter(|release| Some(release.label) > settled.newest).collect();
+        let in_order = if settled.has_own { in_order(&theirs, &own) } else { HashMap::new() };
         for release in &deployment.releases {
             let here = settled.releases.get(&release.label);
             let is_theirs = Some(release.label) <= settled.newest;
@@ -148,10 +159,10 @@ impl Room {
                 }
                 continue;
             }
-            // A rollback has an old package, and takes devices away from a newer one.
-            let same = release.package_hash.as_ref().filter(|_| release.method != Method::Rollback);
-            let same = same.and_then(|hash| own.get(&hash.to_string()));
-            let (label, here) = match (is_theirs, same) {
+            // A rollback has an old package, and takes devices away from a newer one: only one in the same place has its effect.
+            let anywhere = release.package_hash.as_ref().filter(|_| release.method != Method::Rollback);
+            let anywhere = || anywhere.and_then(|hash| by_package.get(&hash.to_string()));
+            let (label, here) = match (is_theirs, in_order.get(&release.label).or_else(anywhere)) {
                 (true, _) => (&release.label, here),
                 (false, Some((label, here))) => (*label, Some(*here)),
                 (false, None) => {
@@ -172,6 +183,44 @@ impl Room {
         }
         found
     }
+}
+
+/// A release that was released at the target.
+type Own<'r> = (&'r Label, &'r Here);
+
+/// Which releases of the source were released at the target as well, with the same packages in the same order: the longest common subsequence of
+/// the newest ones, by their labels at the source.
+fn in_order<'r>(theirs: &[&Release], own: &[Own<'r>]) -> HashMap<Label, Own<'r>> {
+    let theirs = theirs.split_at(theirs.len().saturating_sub(MOST_ORDERED)).1;
+    let own = own.split_at(own.len().saturating_sub(MOST_ORDERED)).1;
+    let is_same = |release: &Release, here: &Here| release.package_hash.as_ref() == Some(&here.package_hash);
+    // For each release of the source, and for each one here: how many follow from there on in both. From the end.
+    let mut rows: Vec<Vec<u16>> = vec![vec![0; own.len() + 1]];
+    for release in theirs.iter().rev() {
+        let below = rows.last().map(Vec::as_slice).unwrap_or_default();
+        let (mut row, mut right) = (vec![0], 0);
+        for (at, (_, here)) in own.iter().enumerate().rev() {
+            let of = |at: usize| below.get(at).copied().unwrap_or_default();
+            right = if is_same(release, here) { of(at + 1) + 1 } else { of(at).max(right) };
+            row.push(right);
+        }
+        row.reverse();
+        rows.push(row);
+    }
+    rows.reverse();
+    let count = |at: usize, of: usize| rows.get(at).and_then(|row| row.get(of)).copied().unwrap_or_default();
+    let (mut found, mut at, mut of) = (HashMap::new(), 0, 0);
+    while let (Some(release), Some(one)) = (theirs.get(at), own.get(of)) {
+        if is_same(release, one.1) {
+            found.insert(release.label, *one);
+            (at, of) = (at + 1, of + 1);
+        } else if count(at + 1, of) >= count(at, of + 1) {
+            at += 1;
+        } else {
+            of += 1;
+        }
+    }
+    found
 }
 
 fn place(app: &str, deployment: &str) -> Place {

@@ -140,6 +140,10 @@ impl Run<'_> {
             }
         }
         report.plan(&plan, &room);
+        // An import of some apps says nothing about the others.
+        if self.apps.is_empty() {
+            report.unseen.clone_from(&room.others);
+        }
         report.problems = plan.problems.iter().map(|problem| problem.remark.clone()).collect();
         report.folder = (packages.count() > 0).then(|| staging.folder().display().to_string());
         report.can_leave_out = plan.problems.iter().any(|problem| problem.can_be_left_out);
@@ -193,7 +197,8 @@ impl Ready {
                     outcome,
                 });
             }
-            imported.push((index, Imported { name, deployments, collaborators }));
+            let gone = room.gone(&planned.source_name).to_vec();
+            imported.push((index, Imported { name, deployments, gone, collaborators }));
         }
         imported.sort_by_key(|(index, _)| *index);
         report.imported = Some(imported.into_iter().map(|(_, imported)| imported).collect());

@@ -1,13 +1,13 @@
 //! The full-size soak test, on the database of `TEST_DATABASE`, with the numeric options `--events`, `--clients`, `--kills` and `--seed`. Prints a
 //! summary and fails on any error. With `edge` it runs the load on the edge instead, with `attacks` the attacks on connections, with `import` imports
-//! that are killed, with `storage` random changes of what is stored, with `upgrade` the upgrade from the previous release.
+//! that are killed, with `storage` random changes of what is stored, with `diffs` releases whose diffs are made by a program that is killed, with `upgrade` the upgrade from the previous release.
 //!
 //! The program is `updraft-control` next to this one, or the one in `UPDRAFT_CONTROL`.
 
 use std::process::ExitCode;
 
 use tests::load::{self, Size};
-use tests::soak::{Plan, attacks, import, run, samples, storage, upgrade};
+use tests::soak::{Plan, attacks, diffs, import, run, samples, storage, upgrade};
 
 /// The requested run, or `None` if the arguments are invalid. Cargo adds `--bench`.
 fn plan() -> Option<Plan> {
@@ -41,6 +41,11 @@ async fn main() -> ExitCode {
         let plan =
             import::Plan { apps: 3, deployments: 8, releases: 1_000, kills: 20, checks: 10_000, point: import::Point::Time, seed: 1 };
         let outcome = import::run(plan).await;
+        println!("{outcome}");
+        return if outcome.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    if std::env::args().skip(1).filter(|word| word != "--bench").eq(["diffs"]) {
+        let outcome = diffs::run(diffs::Plan { releases: 160, kills: 40, seed: 1 }).await;
         println!("{outcome}");
         return if outcome.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }

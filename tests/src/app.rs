@@ -150,6 +150,8 @@ impl TestApp {
             ("UPDRAFT_DOWNLOAD_SECRET".to_owned(), DOWNLOAD_SECRET.to_owned()),
             ("UPDRAFT_ENCRYPTION_KEY".to_owned(), ENCRYPTION_KEY.to_owned()),
             ("UPDRAFT_BASE_URL".to_owned(), self.base.clone()),
+            // Diffs appear some time after a release: only tests of diffs want them.
+            ("UPDRAFT_DIFFS".to_owned(), "off".to_owned()),
         ]);
         settings.extend(self.database.url().map(|url| ("UPDRAFT_DATABASE_URL".to_owned(), url)));
         settings.extend(self.bucket.iter().flat_map(TestBucket::settings));

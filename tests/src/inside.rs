@@ -65,6 +65,19 @@ impl TestApp {
         changed
     }
 
+    /// Adds a diff of this size between two releases of the deployment with this key, given by their labels. Its contents are of no use to a device.
+    pub async fn add_diff(&self, key: &str, (source, target): (&str, &str), size: i64) {
+        let number = |label: &str| label.trim_start_matches('v').to_owned();
+        let sql = "INSERT INTO release_diffs (release_id, source_hash, blob_sha256, size) \
+            SELECT t.id, s.package_hash, s.blob_sha256, CAST($4 AS BIGINT) FROM deployments d JOIN releases s ON s.deployment_id = d.id \
+            JOIN releases t ON t.deployment_id = d.id WHERE d.deployment_key = $1 AND s.label = CAST($2 AS BIGINT) AND t.label = CAST($3 AS BIGINT)";
+        assert_eq!(
+            self.change(sql, &[key, &number(source), &number(target), &size.to_string()]).await,
+            1,
+            "{source} or {target} does not exist"
+        );
+    }
+
     /// Adds a trigger that runs statements in the same transaction, to simulate a concurrent change. `event` is, for example, `BEFORE INSERT ON apps
     /// FOR EACH ROW`; `statements` end with semicolons.
     pub async fn whenever(&self, event: &str, statements: &str) {

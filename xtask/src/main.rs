@@ -116,6 +116,7 @@ fn run(session: &Session, command: Command) -> Result<(), Failure> {
         Command::Soak { other: Some(soak::Other::Attacks), .. } => soak::run_attacks(session),
         Command::Soak { other: Some(soak::Other::Import), .. } => soak::run_import(session),
         Command::Soak { other: Some(soak::Other::Storage), .. } => soak::run_storage(session),
+        Command::Soak { other: Some(soak::Other::Diffs), .. } => soak::run_diffs(session),
         Command::Soak { other: Some(soak::Other::Upgrade(options)), .. } => soak::run_upgrade(session, options),
         Command::Soak { other: None, plan } => soak::run(session, &plan),
         Command::Screenshots => screenshots::run(session),

@@ -1,7 +1,7 @@
 //! `cargo xtask soak`: sends 200,000 random events from 5,000 devices to a release build of the control plane, which is killed 20 times meanwhile, and
 //! compares the counters with the expected values; on SQLite, then on PostgreSQL. `cargo xtask soak edge`: floods of random requests, and many devices
 //! at once. `cargo xtask soak attacks`: attacks with connections alone, and a planted panic. `cargo xtask soak import`: imports that are killed.
-//! `cargo xtask soak storage`: random changes of what is stored, by a program that is killed. `cargo xtask soak upgrade`: the way from the previous release
+//! `cargo xtask soak storage`: random changes of what is stored, by a program that is killed. `cargo xtask soak diffs`: diffs, made by one. `cargo xtask soak upgrade`: the way from the previous release
 //! to this one, under load.
 
 use std::env;
@@ -31,6 +31,9 @@ pub(crate) enum Other {
     /// Upload, promote, roll back and delete 10,000 times at random, in a folder and in a bucket, with a release build that is killed 400 times on each; every
     /// release must keep its bundle, and nothing else may stay
     Storage,
+    /// Release, promote and roll back 160 times with a release build that is killed 40 times while it makes the diffs; in the end every release must have its
+    /// diffs, each must give the release's files, and nothing else may stay
+    Diffs,
     /// Upgrade the control plane and the edge from the previous release, step by step as documented, under load; no check, report or download may fail, and
     /// every answer must stay equal
     Upgrade(Upgrade),
@@ -96,6 +99,11 @@ pub(crate) fn run_import(session: &Session) -> Result<(), Failure> {
 /// Runs random changes of what is stored, and fails if a release lost its bundle, or something stayed.
 pub(crate) fn run_storage(session: &Session) -> Result<(), Failure> {
     run_killed(session, "storage")
+}
+
+/// Runs releases whose diffs are made by a program that is killed, and fails if one is missing or wrong, or something stayed.
+pub(crate) fn run_diffs(session: &Session) -> Result<(), Failure> {
+    run_killed(session, "diffs")
 }
 
 /// Runs the upgrade from the previous release, and fails if a request failed or an answer changed.

@@ -2,7 +2,7 @@
 
 use shared::api::metrics::Counts;
 
-use crate::output::terminal;
+use crate::output::{terminal, times};
 
 /// A count for standard output: with separators on a terminal, otherwise only digits.
 pub(super) fn count(number: i64) -> String {
@@ -40,6 +40,12 @@ pub(super) fn share(part: i64, whole: i64) -> String {
 /// The share of the devices that tried a release and fell back from it.
 pub(super) fn failure_rate(counts: &Counts) -> String {
     share(counts.failed, counts.installed.saturating_add(counts.failed))
+}
+
+/// How much diffs have saved, an estimate in bytes: `about 1.2 GB`. `None` if that is nothing.
+pub(super) fn saved(bytes: i64) -> Option<String> {
+    let bytes = u64::try_from(bytes).ok().filter(|bytes| *bytes > 0)?;
+    Some(format!("about {}", times::size(bytes)))
 }
 
 /// A line of small bars, from 0 to the largest value.

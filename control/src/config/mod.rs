@@ -124,6 +124,7 @@ impl Config {
                 encryption_keys: secrets.encryption,
                 is_registration_open: service.registration == Registration::Open,
                 has_edge: kv.is_some(),
+                makes_diffs: bundles.makes_diffs(),
                 limits,
             },
             http: HttpSettings {

@@ -34,6 +34,9 @@ pub(super) struct Bundles {
     /// Verify each bundle while it is downloaded: the download ends early if the bytes are not those that were stored
     #[arg(long, env = "UPDRAFT_VERIFY_BUNDLES", default_value = "on", value_enum)]
     verify_bundles: Switch,
+    /// Make diffs, so that devices download only what a release changes. off: makes no more, and keeps those that exist
+    #[arg(long, env = "UPDRAFT_DIFFS", default_value = "on", value_enum)]
+    diffs: Switch,
     /// ID of the access key for the bucket
     #[arg(long, env = "AWS_ACCESS_KEY_ID", hide = true)]
     aws_access_key_id: Option<String>,
@@ -49,6 +52,11 @@ impl Bundles {
     /// Whether bundles are verified while they are downloaded.
     pub(super) fn verifies(&self) -> bool {
         self.verify_bundles == Switch::On
+    }
+
+    /// Whether diffs are made.
+    pub(super) fn makes_diffs(&self) -> bool {
+        self.diffs == Switch::On
     }
 
     /// The backend. Credentials without a bucket are those of other programs.

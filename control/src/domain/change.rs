@@ -38,6 +38,7 @@ impl ChangeContext for Context {
     fn wake(&self) {
         self.mailer.wake();
         self.publisher.wake();
+        self.differ.wake();
     }
 }
 

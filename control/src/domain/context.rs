@@ -41,6 +41,8 @@ pub struct Context {
     pub publisher: Wake,
     /// Wakes the mail sender after an email was enqueued.
     pub mailer: Wake,
+    /// Wakes the job that makes diffs after a change of releases.
+    pub differ: Wake,
     /// Verifies that a request comes from a human, where that is configured.
     pub challenge: Challenge,
     /// Counts requests per credential.

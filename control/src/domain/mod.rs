@@ -14,6 +14,7 @@ pub mod context;
 pub mod counting;
 pub mod credentials;
 pub mod deployments;
+pub mod diffs;
 pub mod edge_counters;
 pub mod email;
 pub mod encryption;

@@ -31,6 +31,8 @@ pub struct Settings {
     pub is_registration_open: bool,
     /// Whether there is an edge to push snapshots to.
     pub has_edge: bool,
+    /// Whether diffs are made.
+    pub makes_diffs: bool,
     /// Rate limits and quotas.
     pub limits: Limits,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use shared::api::imported::ImportedMetricsAnswer;
-use shared::api::metrics::{Counts, MetricsAnswer};
+use shared::api::metrics::{BytesSaved, Counts, MetricsAnswer};
 use shared::api::releases::{Diff, Release, ReleaseMethod};
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::AppId;
@@ -11,6 +11,7 @@ use shared::signature::download_url;
 use shared::wire::check::DownloadUrls;
 
 use crate::domain::counting::counters::repo::CounterRow;
+use crate::domain::diffs::Problem;
 use crate::domain::error::Result;
 use crate::domain::imports::StartingLevel;
 use crate::domain::releases as domain;
@@ -52,13 +53,20 @@ pub fn release_method(method: domain::ReleaseMethod) -> ReleaseMethod {
     }
 }
 
-/// A deployment's counts by label and binary version.
+/// A deployment's counts by label and binary version, with what diffs have saved.
 pub fn metrics(counters: Vec<CounterRow>) -> MetricsAnswer {
-    let metrics = counters.into_iter().map(|row| {
+    let total = counters.iter().fold(0_i64, |sum, row| sum.saturating_add(row.bytes_saved));
+    let labels = counters.iter().filter(|row| row.bytes_saved > 0).map(|row| (row.place.clone(), row.bytes_saved)).collect();
+    MetricsAnswer { metrics: counts(counters), estimated_bytes_saved: BytesSaved { total, labels } }
+}
+
+/// A deployment's counts by label and binary version.
+pub fn counts(counters: Vec<CounterRow>) -> BTreeMap<String, Counts> {
+    let counts = counters.into_iter().map(|row| {
         let counts = Counts { active: row.active, downloaded: row.downloaded, installed: row.installed, failed: row.failed };
         (row.place, counts)
     });
-    MetricsAnswer { metrics: metrics.collect() }
+    counts.collect()
 }
 
 /// The counts of the server that a deployment was imported from.
@@ -79,4 +87,22 @@ pub fn imported_metrics(level: Option<StartingLevel>) -> ImportedMetricsAnswer {
 /// A deployment key, or what stands for one that the caller may not see.
 pub fn deployment_key(key: Option<String>) -> String {
     key.unwrap_or_else(|| "(hidden)".to_owned())
+}
+
+/// What to do about a diff that cannot be made; `None` if nothing has to be done.
+pub fn diff_advice(problem: Problem) -> Option<&'static str> {
+    match problem {
+        Problem::TargetDamaged => Some(
+            "Devices may not be able to download this release at all. Ask your administrator to run `updraft-control storage verify` and to repair the \
+            bundle, or publish the files again with a change.",
+        ),
+        Problem::BaseDamaged => Some(
+            "Devices with the earlier release download the whole bundle. Ask your administrator to run `updraft-control storage verify` and to repair the \
+            earlier release's bundle.",
+        ),
+        Problem::NotApplicable => {
+            Some("Devices with the earlier release download the whole bundle. This is a fault in Updraft. Report it to your administrator.")
+        }
+        _ => None,
+    }
 }

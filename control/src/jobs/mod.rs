@@ -4,6 +4,7 @@
 
 pub mod cleanup;
 pub mod deletion;
+pub mod diffs;
 pub mod history;
 pub mod import;
 pub mod mail;
@@ -48,6 +49,8 @@ pub fn start(context: &Arc<Context>, snapshots: &Snapshots, settings: Settings, 
     }
     runner.start(with(context, cleanup::Cleanup::new));
     runner.start(with(context, deletion::Deletion::new));
+    let diffs = Queue::new(context, Kind::Diffs)?;
+    runner.start(with(context, move |context| diffs::Diffs::new(context, diffs.clone())));
     runner.start(with(context, history::History));
     runner.start(with(context, traces::Traces));
     let mails = Queue::new(context, Kind::Mail)?;

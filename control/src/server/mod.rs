@@ -139,6 +139,7 @@ async fn open(config: Config, lock_name: &'static str, clock: Clock, entropy: En
         entropy,
         publisher: Wake::default(),
         mailer: Wake::default(),
+        differ: Wake::default(),
         challenge,
         callers: Mutex::default(),
         accounts: Mutex::default(),

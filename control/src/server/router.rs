@@ -10,9 +10,9 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::http::AppState;
 use crate::http::api::openapi::{self, BaseDocument, Documentation, document};
 use crate::http::api::{
-    access_keys, accounts, api_keys, apps, audit, authorized_devices, cli_authorizations, cli_login, collaborators, deployments, explain,
-    health, imports, login, metrics, password_reset, promotions, reauthentication, registration, release_list, releases, rollbacks,
-    second_factors, uploads,
+    access_keys, accounts, api_keys, apps, audit, authorized_devices, cli_authorizations, cli_login, collaborators, deployments, diffs,
+    explain, health, imports, login, metrics, password_reset, promotions, reauthentication, registration, release_list, releases,
+    rollbacks, second_factors, uploads,
 };
 use crate::http::devices::{self, FastPath};
 use crate::http::{codepush, dashboard, edge, layer};
@@ -39,6 +39,7 @@ fn documented() -> OpenApiRouter<AppState> {
         .merge(uploads::routes())
         .merge(imports::routes())
         .merge(release_list::routes())
+        .merge(diffs::routes())
         .merge(promotions::routes())
         .merge(rollbacks::routes())
         .merge(explain::routes())

@@ -8,7 +8,7 @@ use crate::domain::limits::{self, quotas};
 use crate::domain::login;
 use crate::domain::second_factors::passkeys::{self, challenge};
 use crate::domain::second_factors::{factors, pending_logins, recovery, totp};
-use crate::domain::{accounts, audit, cli_login, deployments, edge_counters, idempotency, imports, outbox};
+use crate::domain::{accounts, audit, cli_login, deployments, diffs, edge_counters, idempotency, imports, outbox};
 use crate::domain::{password_reset, registration, releases, snapshot, traces, warnings};
 use crate::infra::db::{self, Dialect};
 
@@ -27,6 +27,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("counting/deletions", counting::deletions::SQL),
         ("counting/history", history::repo::SQL),
         ("counting/recent", recent::repo::SQL),
+        ("counting/saved", counting::saved::SQL),
         ("counting/versions", counting::versions::SQL),
         ("credentials/access_keys", access_keys::repo::SQL),
         ("credentials/api_keys", api_keys::repo::SQL),
@@ -34,6 +35,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("deployments", deployments::repo::SQL),
         ("deployments/first_checks", deployments::first_checks::SQL),
         ("deployments/snapshots", deployments::snapshots::SQL),
+        ("diffs", diffs::repo::SQL),
         ("edge_counters", edge_counters::SQL),
         ("encryption/check", check::SQL),
         ("idempotency", idempotency::repo::SQL),

@@ -95,6 +95,9 @@ impl Comparison {
         let mut report = Report { old: old.address().to_owned(), new: new.address().to_owned(), ..Report::default() };
         report.deployments = deployments.len();
         let (mut different, mut seen) = (Vec::new(), vec![false; deployments.len()]);
+        let is_asked = |at: usize| checks.iter().any(|check| check.deployment == at);
+        let unasked = deployments.iter().enumerate().filter(|(at, _)| !is_asked(*at));
+        report.unasked = unasked.map(|(_, deployment)| deployment.name.clone()).collect();
         let (old, new) = (&old, &new);
         let mut answers = stream::iter(checks)
             .map(|check| async move {

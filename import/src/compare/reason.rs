@@ -36,6 +36,8 @@ pub(super) enum Cause {
     Missing(Side, Label),
     /// Not offered by the old server: missing, disabled, for other versions, or in a smaller rollout. The answers do not tell which.
     NotOffered(Label),
+    /// The same, of a release that is newer here than the import.
+    NewerNotOffered(Label),
     /// A property of the release differs. `true` if the histories say so, and not only the answers.
     Differs(Property, Label, bool),
     /// The old server's history is empty, and the one here is not.
@@ -105,6 +107,10 @@ impl Cause {
             Self::Missing(Side::New, label) => format!("{label} is missing here. The old server has it."),
             Self::NotOffered(label) => format!(
                 "The old server does not offer {label}: it is missing or disabled there, or has a smaller rollout or other target versions. \
+                 Use --key-file to see which."
+            ),
+            Self::NewerNotOffered(label) => format!(
+                "{label} was released here after the import. The old server does not offer it: it may be missing, disabled or rolled back there. \
                  Use --key-file to see which."
             ),
             Self::Differs(property, label, is_certain) => differs(*property, *label, *is_certain),

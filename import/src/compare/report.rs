@@ -27,6 +27,10 @@ pub struct Report {
     pub(super) not_asked: usize,
     /// Deployments without one check that both servers answered.
     pub(super) unseen: Vec<String>,
+    /// Those of them that had no check to be asked.
+    pub(super) unasked: Vec<String>,
+    /// Whether the checks are from a log.
+    pub(super) has_log: bool,
     /// Whether the old server's histories were read.
     pub(super) has_histories: bool,
     /// By deployment and causes: how many, and examples.
@@ -99,8 +103,24 @@ impl Report {
         if self.failed > 0 || self.unexplained > 0 {
             return Some(format!("{} checks failed, and {} differences have no explanation", self.failed, self.unexplained));
         }
-        let unseen = self.unseen.iter().map(|name| printable(name)).collect::<Vec<_>>();
-        (!unseen.is_empty()).then(|| format!("both servers answered no check of {}: it was not compared", unseen.join(", ")))
+        let names = |names: &mut dyn Iterator<Item = &String>| names.map(|name| printable(name)).collect::<Vec<_>>().join(", ");
+        let unanswered = names(&mut self.unseen.iter().filter(|name| !self.unasked.contains(name)));
+        if !unanswered.is_empty() {
+            return Some(format!("both servers answered no check of {unanswered}: it was not compared"));
+        }
+        let unasked = names(&mut self.unasked.iter());
+        let whose = if self.has_log { "the log has no check" } else { "there was no check" };
+        (!unasked.is_empty()).then(|| format!("{whose} of {unasked}: it was not compared"))
+    }
+
+    /// What to do if only checks are missing; `None` if something else stands against it.
+    pub fn advice(&self) -> Option<&'static str> {
+        let (is_other, is_missing) = (self.failed + self.unexplained + self.not_asked > 0, !self.unasked.is_empty());
+        match (is_other, is_missing, self.has_log) {
+            (false, true, true) => Some("Give --deployment for those that the log has checks of, or another log."),
+            (false, true, false) => Some("Raise --checks."),
+            _ => None,
+        }
     }
 }
 

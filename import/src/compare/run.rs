@@ -70,6 +70,7 @@ impl Run {
         let after = if compared.has_differences() { here.read().await.map_err(CompareError::Here)? } else { deployments };
         let mut report = compared.explain(&there, &after);
         report.has_histories = !there.is_empty();
+        report.has_log = self.log.is_some();
         Ok(report)
     }
 

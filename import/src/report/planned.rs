@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use serde::Serialize;
 use shared::keys::Label;
 
-use super::{OWN_RELEASES, cleared, joined, not_taken, range};
+use super::{GONE, OWN_RELEASES, cleared, joined, not_taken, range};
 use crate::plan::{App, Deployment, Place, printable};
 use crate::room::{Differences, Room};
 
@@ -16,6 +16,8 @@ pub(super) struct Planned {
     /// Its name at the source.
     name: String,
     deployments: Vec<PlannedDeployment>,
+    /// Deployments here that the source does not have any more: their names here.
+    gone: Vec<String>,
     /// Who would be added; nobody if the app was imported before.
     collaborators: Vec<String>,
 }
@@ -45,6 +47,7 @@ impl Planned {
         Self {
             name: app.name.as_str().to_owned(),
             deployments: app.deployments.iter().map(|deployment| PlannedDeployment::new(app, deployment, room)).collect(),
+            gone: room.gone(&app.source_name).to_vec(),
             collaborators: if room.knows(&app.source_name) { Vec::new() } else { collaborators.collect() },
         }
     }
@@ -88,12 +91,13 @@ impl PlannedDeployment {
 
 impl Display for Planned {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        let Self { name, deployments, collaborators } = self;
+        let Self { name, deployments, gone, collaborators } = self;
         for deployment in deployments {
             let here = deployment.here.as_ref().map(|(app, name)| format!(" (here {app} / {name})")).unwrap_or_default();
             let releases = range(deployment.releases, deployment.first, deployment.last);
             writeln!(formatter, "  {name} / {}{here}: {releases}{}", deployment.name, deployment.effect())?;
         }
+        gone.iter().try_for_each(|deployment| writeln!(formatter, "  {}: {GONE}", printable(&format!("{name} / {deployment}"))))?;
         if collaborators.is_empty() {
             return Ok(());
         }

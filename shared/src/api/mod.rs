@@ -12,6 +12,7 @@ mod body;
 pub mod cli_login;
 pub mod collaborators;
 pub mod deployments;
+pub mod diffs;
 pub mod explain;
 mod field;
 pub mod health;

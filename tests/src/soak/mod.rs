@@ -7,6 +7,7 @@
 
 pub mod attacks;
 pub mod delivery;
+pub mod diffs;
 pub mod events;
 pub mod import;
 pub mod model;

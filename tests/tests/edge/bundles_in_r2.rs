@@ -18,22 +18,84 @@ fn large() -> Bundle {
     Bundle::of(&[("CodePush/main.jsbundle", b"console.log(2);"), ("CodePush/assets/noise.bin", &noise)])
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn devices_download_while_control_is_down() {
+/// A service whose control plane writes to the Worker's bucket.
+async fn with_r2() -> EdgeApp {
     let mut app = EdgeApp::spawn().await;
     app.control.stop().await;
     let bundles = app.edge.bundles();
     app.control.configure_bucket(&bundles, BUCKET_KEY);
     app.control.start().await;
+    app
+}
+
+/// The path that a device downloads the release from, as a check at the edge offers it.
+async fn until_offered(app: &EdgeApp, key: &str, label: &str) -> String {
+    let offered = app.until_offered(key, label).await.json();
+    offered["update_info"]["download_url"].as_str().unwrap().strip_prefix(&app.edge.base).unwrap().to_owned()
+}
+
+/// A blob that has been due for deletion for years: when it is gone, the job has looked at all that come before it.
+const CANARY: &str = "INSERT INTO blobs (app_id, sha256, size, last_used_time, deleting, account_id) VALUES ('zz', $1, 1, 1, FALSE, '')";
+
+/// Has all bundles last used two days earlier, and waits until the deletion job of the next start has looked at them. (The clock is the machine's, as the
+/// Worker's is.)
+async fn two_days_pass(app: &mut EdgeApp) {
+    app.control.change("UPDATE blobs SET last_used_time = last_used_time - 49 * 60 * 60 * 1000", &[]).await;
+    app.control.change(CANARY, &[&"f".repeat(64)]).await;
+    app.control.stop().await;
+    app.control.start().await;
+    let canaries = async || app.control.number("SELECT COUNT(*) FROM blobs WHERE app_id = 'zz'").await;
+    until("the job has been at work", async || (canaries().await == 0).then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn releases_are_promoted_and_rolled_back_and_their_bundles_go_when_nothing_has_them() {
+    let mut app = with_r2().await;
+    let ada = app.sign_up("ada").await;
+    let (key, _) = ada.create_app("app").await;
+    let staging = ada.deployment_key("app", "Staging").await;
+    let packages = [Bundle::script("console.log(1);"), Bundle::script("console.log(2);")];
+    let promote = json!({ "destination": "Production", "packageInfo": {} });
+    for (label, package) in ["v1", "v2"].into_iter().zip(&packages) {
+        ada.upload("app", "Staging", &package.0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+        until_offered(&app, &staging, label).await;
+        ada.post("/v1/apps/app/deployments/Staging/promotions", promote.clone()).await.assert(201);
+    }
+    let device = app.anonymous();
+    let second = until_offered(&app, &key, "v2").await;
+    assert!(device.get(&second).await.body == packages[1].0, "v2");
+    ada.post("/v1/apps/app/deployments/Production/rollbacks", json!({})).await.assert(201);
+    let first = until_offered(&app, &key, "v3").await;
+    let whole = device.get(&first).await;
+    whole.assert_status(200);
+    assert!(whole.body == packages[0].0, "v3 has what v1 had");
+    let tag = whole.header("etag").to_owned();
+    let part = device.send(device.request(Method::GET, &first).header("range", "bytes=5-").header("if-range", tag)).await;
+    assert_eq!((part.status.as_u16(), &part.body[..]), (206, &packages[0].0[5..]));
+
+    // What another deployment still has stays.
+    ada.delete("/v1/apps/app/deployments/Production/history").await.assert(204);
+    two_days_pass(&mut app).await;
+    for (path, package) in [&first, &second].into_iter().zip(&packages) {
+        assert!(device.get(path).await.body == package.0, "{path}");
+    }
+    ada.delete("/v1/apps/app/deployments/Staging/history").await.assert(204);
+    two_days_pass(&mut app).await;
+    for path in [&first, &second] {
+        device.get(path).await.refused(404);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn devices_download_while_control_is_down() {
+    let mut app = with_r2().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("app").await;
     let key = ada.deployment_key("app", "Production").await;
     let mut urls = Vec::new();
     for (label, package) in [("v1", Bundle::script("console.log(1);")), ("v2", large())] {
         ada.upload("app", "Production", &package.0, json!({ "appVersion": "1.0.0" })).await.assert(201);
-        let offered = app.until_offered(&key, label).await.json();
-        let url = offered["update_info"]["download_url"].as_str().unwrap().strip_prefix(&app.edge.base).unwrap().to_owned();
-        urls.push((url, package));
+        urls.push((until_offered(&app, &key, label).await, package));
     }
     app.control.stop().await;
     let device = app.anonymous();
@@ -51,10 +113,7 @@ async fn devices_download_while_control_is_down() {
     for (url, _) in &urls {
         device.get(url).await.assert_status(200);
     }
-    app.control.change("UPDATE blobs SET last_used_time = last_used_time - 49 * 60 * 60 * 1000", &[]).await;
-    app.control.stop().await;
-    app.control.start().await;
-    until("they are gone", async || (app.control.number("SELECT COUNT(*) FROM blobs").await == 0).then_some(())).await;
+    two_days_pass(&mut app).await;
     for (url, _) in &urls {
         device.get(url).await.refused(404);
     }
@@ -62,8 +121,7 @@ async fn devices_download_while_control_is_down() {
     let package = &urls[1].1;
     let again = ada.upload("app", "Production", &package.0, json!({ "appVersion": "1.0.0" })).await.assert(201);
     ada.upload("app", "Production", &package.0, json!({ "appVersion": "1.0.0" })).await.refused(409);
-    let offered = app.until_offered(&key, again["package"]["label"].as_str().unwrap()).await.json();
-    let url = offered["update_info"]["download_url"].as_str().unwrap().strip_prefix(&app.edge.base).unwrap().to_owned();
+    let url = until_offered(&app, &key, again["package"]["label"].as_str().unwrap()).await;
     let whole = device.get(&url).await;
     assert!(whole.body == package.0, "the package as it was uploaded");
     let known = device.send(device.request(Method::GET, &url).header("if-none-match", whole.header("etag"))).await;

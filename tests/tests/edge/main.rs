@@ -6,6 +6,7 @@ mod aborts;
 mod bundles_in_r2;
 mod checks;
 mod configuration;
+mod diffs;
 mod effects;
 mod equality;
 mod first_steps;

@@ -156,6 +156,7 @@ impl Sweep {
             (&format!("{production}/metrics/imported"), "GET, HEAD"),
             (&format!("{production}/metrics/recent"), "GET, HEAD"),
             (&format!("{production}/releases"), "GET, HEAD, POST"),
+            (&format!("{production}/releases/v1/diffs"), "GET, HEAD"),
             (&format!("{production}/rollbacks"), "POST"),
         ] {
             for slash in ["", "/"] {

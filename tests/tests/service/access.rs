@@ -133,6 +133,7 @@ const TABLE: &[Row] = &[
     ("POST /v1/apps/{app}/deployments/{deployment}/releases", RELEASE, 201),
     ("GET /v1/apps/{app}/deployments/{deployment}/releases", READ_APP, 200),
     ("GET /v1/apps/{app}/deployments/{deployment}/releases/{label}", READ_APP, 200),
+    ("GET /v1/apps/{app}/deployments/{deployment}/releases/{label}/diffs", READ_APP, 200),
     ("PATCH /v1/apps/{app}/deployments/{deployment}/release", RELEASE, 200),
     ("POST /v1/apps/{app}/deployments/{deployment}/promotions", RELEASE, 201),
     ("POST /v1/apps/{app}/deployments/{deployment}/rollbacks", RELEASE, 201),
@@ -321,7 +322,7 @@ impl<'a> Scene<'a> {
         } else if scene.operation.contains("{app}") {
             scene.owner.create_app("demo").await;
         }
-        scene.release_twice_before(&["{label}", "/release", "/promotions", "/rollbacks"]).await;
+        scene.release_twice_before(&["{label}", "/diffs", "/release", "/promotions", "/rollbacks"]).await;
         scene
     }
 

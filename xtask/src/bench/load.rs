@@ -95,6 +95,14 @@ pub(super) fn logins(session: &Session) -> Result<(), Failure> {
     session.run(bench.env("UPDRAFT_CONTROL", paths::target().join("release/updraft-control")))
 }
 
+/// Runs diffs beside update checks and reports.
+pub(super) fn diffs(session: &Session) -> Result<(), Failure> {
+    session.run(session::cargo().args(["build", "--release", "--package", "control", "--bin", "updraft-control"]))?;
+    let mut bench = session::cargo();
+    bench.args(["bench", "--package", "tests", "--bench", "diffs", "--profile", "dev"]);
+    session.run(bench.env("UPDRAFT_CONTROL", paths::target().join("release/updraft-control")))
+}
+
 /// Runs downloads.
 pub(super) fn downloads(session: &Session) -> Result<(), Failure> {
     let nginx = tools::nginx(session)?;

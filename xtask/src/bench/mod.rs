@@ -26,6 +26,8 @@ pub(crate) enum Bench {
     Pages(load::Pages),
     /// Measure 200 concurrent logins on a release build, and whether timing with wrong passwords reveals who has an account
     Logins,
+    /// Measure update checks and reports while ten diffs of a bundle of 150 MB are made, compared with the same without, and the memory that it takes
+    Diffs,
     /// Measure 200 parallel downloads of a bundle of 50 MB from the data folder and from a bucket, beside nginx; if nginx is missing, it is unpacked into the cache
     Downloads,
     /// Measure the cost of checks after 900 promotions with the longest description, at control and the edge, and the effect on another account
@@ -40,6 +42,7 @@ pub(crate) fn run(session: &Session, bench: &Bench) -> Result<(), Failure> {
         Bench::Reports(options) => load::drive(session, "reports", &options.numbers()),
         Bench::Pages(options) => load::drive(session, "pages", &options.numbers()),
         Bench::Logins => load::logins(session),
+        Bench::Diffs => load::diffs(session),
         Bench::Downloads => load::downloads(session),
         Bench::Attacks => load::attacks(session),
     }

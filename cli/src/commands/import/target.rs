@@ -115,8 +115,9 @@ impl Target for ApiTarget<'_> {
     async fn room(&mut self, source: &str, plan: &Plan) -> Result<Room> {
         let answer = self.check(source, plan, 0).await?;
         let mut room = Room::of(Some(answer.limits.stored_bytes_left));
+        room.others = answer.other_apps;
         for app in answer.known_apps {
-            room.know(&app.source_name, &app.name);
+            room.know(&app.source_name, &app.name, app.gone_deployments);
             for deployment in app.deployments {
                 let path = path(["v1", "apps", &app.name, "deployments", &deployment.name, "history"]);
                 let history = self.client.get::<HistoryAnswer>(&path).await?.value.history;

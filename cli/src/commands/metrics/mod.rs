@@ -5,24 +5,26 @@ mod csv;
 mod history;
 mod watch;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use clap::Args;
 use shared::api::history::MetricsHistoryAnswer;
 use shared::api::imported::ImportedMetricsAnswer;
-use shared::api::metrics::{Counts, MetricsAnswer};
+use shared::api::metrics::{BytesSaved, Counts, MetricsAnswer};
 use shared::api::recent::RecentMetricsAnswer;
+use shared::keys::Label;
 use shared::text::shell;
 
 use self::counts::Trend;
-use super::nearest;
+use super::{figures, nearest};
 use crate::arguments::{DeploymentOption, number};
 use crate::client::{Answer, Client, path};
 use crate::clock;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::table::plain;
-use crate::output::terminal;
+use crate::output::{terminal, times};
 
 /// Shows the counts of a deployment.
 #[derive(Debug, Args)]
@@ -32,7 +34,8 @@ use crate::output::terminal;
   updraft metrics --days 30 --csv > metrics.csv
   updraft metrics --imported
 
-What is counted: active devices run the release now. Downloaded, installed and failed devices have done it once.")]
+What is counted: active devices run the release now. Downloaded, installed and failed devices have done it once.
+What diffs have saved is an estimate.")]
 pub(crate) struct MetricsCommand {
     /// The deployment.
     #[command(flatten)]
@@ -56,6 +59,22 @@ pub(crate) struct MetricsCommand {
 
 /// What to say if there are no counts.
 const NO_REPORTS: &str = "No device has reported yet.";
+
+/// How many releases are named with what their diffs have saved.
+const SAVING_RELEASES: usize = 3;
+
+/// What diffs have saved, in all and by the newest releases. `None` if that is nothing.
+fn saved(estimate: &BytesSaved) -> Option<String> {
+    let total = figures::saved(estimate.total)?;
+    let of_label = |(name, bytes): (&String, &i64)| Some((Label::try_from(name.as_str()).ok()?, u64::try_from(*bytes).ok()?));
+    let mut releases: Vec<_> = estimate.labels.iter().filter_map(of_label).collect();
+    releases.sort_by_key(|(label, _)| Reverse(*label));
+    let more = releases.len().saturating_sub(SAVING_RELEASES);
+    let mut parts: Vec<_> =
+        releases.into_iter().take(SAVING_RELEASES).map(|(label, bytes)| format!("{label}: {}", times::size(bytes))).collect();
+    parts.extend((more > 0).then(|| format!("{more} more")));
+    Some(format!("Saved by diffs (estimate): {total} ({})", parts.join(", ")))
+}
 
 /// A deployment's metrics on the server.
 struct Source<'c> {
@@ -97,6 +116,9 @@ impl MetricsCommand {
         });
         if answer.value.metrics.is_empty() && !terminal::is_output() {
             context.note(NO_REPORTS);
+        }
+        if let Some(saved) = saved(&answer.value.estimated_bytes_saved) {
+            context.note(&saved);
         }
         // The counts are worth showing without it.
         if !context.is_quiet()

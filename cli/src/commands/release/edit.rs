@@ -58,7 +58,7 @@ impl EditCommand {
             return Ok(());
         };
         context.done(&format!("Edited {} of {}.", String::from(answer.value.package.label), target.deployment));
-        context.show(&answer.json, || view::print(&answer.value.package, None));
+        context.show(&answer.json, || view::print(&answer.value.package));
         Ok(())
     }
 }

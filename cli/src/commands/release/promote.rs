@@ -83,7 +83,7 @@ impl PromoteCommand {
         let label = String::from(answer.value.package.label);
         let original = answer.value.package.original_label.map(|original| format!("{} of ", String::from(original))).unwrap_or_default();
         context.done(&format!("Promoted {original}{} to {}. The new release is {label}.", target.deployment, self.to));
-        context.show(&answer.json, || view::print(&answer.value.package, None));
+        context.show(&answer.json, || view::print(&answer.value.package));
         if answer.value.package.rollout.is_some() {
             context.note(&format!("Widen its rollout: {}", target.command_at(&self.to, "rollout set 100")));
         }

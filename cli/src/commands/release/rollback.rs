@@ -52,7 +52,7 @@ impl RollbackCommand {
         let release = &answer.value.package;
         let original = release.original_label.map(String::from).unwrap_or_default();
         context.done(&format!("Rolled {} back to {original}. The new release is {}.", target.deployment, String::from(release.label)));
-        context.show(&answer.json, || view::print(release, None));
+        context.show(&answer.json, || view::print(release));
         Ok(())
     }
 }

@@ -1,9 +1,12 @@
 //! `updraft release show`.
 
+use serde_json::Value;
+use shared::api::diffs::DiffsAnswer;
 use shared::api::metrics::MetricsAnswer;
 use shared::api::releases::ReleaseAnswer;
 use shared::keys::Label;
 
+use super::super::figures;
 use super::{Target, view};
 use crate::arguments::DeploymentOption;
 use crate::context::Context;
@@ -18,12 +21,38 @@ pub(super) async fn run(context: &Context, label: Option<Label>, deployment: &De
     };
     let found = target.client.get::<ReleaseAnswer>(&target.path(&["releases", &label])).await;
     let answer = target.advised_on(&label, found).await?;
+    let diffs = diffs(&target, &label).await?;
     if context.is_json() {
-        context.show(&answer.json, || {});
+        context.show(&with(answer.json, diffs), || {});
         return Ok(());
     }
     // A credential without metrics.read sees the release only.
     let metrics = target.client.get::<MetricsAnswer>(&target.path(&["metrics"])).await.ok();
-    view::print(&answer.value.package, metrics.as_ref().and_then(|answer| answer.value.metrics.get(&label)));
+    let metrics = metrics.as_ref().map(|answer| &answer.value);
+    let (release, counts) = (&answer.value.package, metrics.and_then(|metrics| metrics.metrics.get(&label)));
+    // What a newer server says can be more than is known here.
+    let mut details = match diffs.and_then(|diffs| serde_json::from_value::<DiffsAnswer>(diffs).ok()) {
+        Some(answer) => view::details_with_diffs(release, counts, &answer.diffs),
+        None => view::details(release, counts),
+    };
+    let saved = metrics.and_then(|metrics| figures::saved(*metrics.estimated_bytes_saved.labels.get(&label)?));
+    details.add_some("Saved by diffs", saved.map(|saved| format!("{saved} (estimate)"))).print();
     Ok(())
+}
+
+/// The answer about the release's diffs; `None` from a server that is too old to have it.
+async fn diffs(target: &Target, label: &str) -> Result<Option<Value>> {
+    match target.client.get::<Value>(&target.path(&["releases", label, "diffs"])).await {
+        Ok(answer) => Ok(Some(answer.json)),
+        Err(error) if error.status() == Some(404) => Ok(None),
+        Err(error) => target.advised(Err(error)).await,
+    }
+}
+
+/// Adds the answer about diffs to that about the release.
+fn with(mut release: Value, diffs: Option<Value>) -> Value {
+    if let (Some(members), Some(Value::Object(diffs))) = (release.as_object_mut(), diffs) {
+        members.extend(diffs);
+    }
+    release
 }

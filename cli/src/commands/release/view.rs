@@ -1,10 +1,18 @@
 //! Prints releases.
 
+use std::collections::BTreeMap;
+
+use shared::api::diffs::{DiffStatus, ReleaseDiffs, SourceDiff};
 use shared::api::metrics::Counts;
 use shared::api::releases::{Release, ReleaseMethod};
 
 use crate::output::table::Details;
 use crate::output::times;
+
+/// The labels that a diff shows.
+const MAX_LABELS: usize = 5;
+/// How much of a package hash a diff shows, in digits.
+const SHORT: usize = 12;
 
 /// How far a release is rolled out.
 pub(super) fn rollout(is_disabled: bool, rollout: Option<i64>) -> String {
@@ -29,9 +37,52 @@ pub(super) fn size(bytes: i64) -> String {
     times::size(u64::try_from(bytes).unwrap_or_default())
 }
 
-/// Prints a release's details, with its metrics if they are known.
-pub(super) fn print(release: &Release, counts: Option<&Counts>) {
-    details(release, counts).print();
+/// Prints a release's details.
+pub(super) fn print(release: &Release) {
+    details(release, None).print();
+}
+
+/// A release's details, with what devices with earlier releases download for it.
+pub(super) fn details_with_diffs(release: &Release, counts: Option<&Counts>, diffs: &ReleaseDiffs) -> Details {
+    // Each diff has a line of its own, so the line that counts them is not needed.
+    let mut details = details(&Release { diff_package_map: BTreeMap::new(), ..release.clone() }, counts);
+    if diffs.is_single_file {
+        details.add("Diffs", "none, because the package is a single file");
+    }
+    let mut advices: Vec<&str> = Vec::new();
+    for source in &diffs.sources {
+        details.add("Diff", diff(diffs, source));
+        advices.extend(source.advice.as_deref().filter(|advice| !advices.contains(advice)));
+    }
+    for advice in advices {
+        details.add("What to do", advice);
+    }
+    details
+}
+
+/// What devices with this package download.
+fn diff(diffs: &ReleaseDiffs, source: &SourceDiff) -> String {
+    let labels: Vec<String> = source.labels.iter().take(MAX_LABELS).map(|label| String::from(*label)).collect();
+    let from = match source.labels.len() {
+        0 => format!("package {}…", source.source_hash.to_string().get(..SHORT).unwrap_or_default()),
+        count if count > MAX_LABELS => format!("{} and {} more", labels.join(", "), count - MAX_LABELS),
+        _ => labels.join(", "),
+    };
+    match (source.status, source.size, &source.message) {
+        (DiffStatus::Ready, Some(bytes), _) => {
+            format!("from {from}: {} instead of {} ({})", size(bytes), size(diffs.full_size), share(bytes, diffs.full_size))
+        }
+        (DiffStatus::None, _, Some(message)) => format!("from {from}: none, because {message}"),
+        (DiffStatus::None, ..) => format!("from {from}: none"),
+        _ if !diffs.is_making => format!("from {from}: not made, because the server makes no diffs"),
+        _ => format!("from {from}: not made yet"),
+    }
+}
+
+/// A part of a whole in percent. Something is never shown as nothing.
+fn share(part: i64, whole: i64) -> String {
+    let percent = (i128::from(part) * 200 + i128::from(whole)) / (2 * i128::from(whole.max(1)));
+    if percent == 0 && part > 0 { "<1%".to_owned() } else { format!("{percent}%") }
 }
 
 /// A release's details, with its metrics if they are known.

@@ -1,7 +1,7 @@
 //! Counting: turns reports about downloaded, installed and failed releases into counts.
 //!
 //! `rules` has the rules without a database; `service` counts one batch per transaction; `versions` decides hourly which binary versions have their own
-//! counter; `counters`, `history` and `recent` read the counts: current, daily, and by the minute. `shared::wire::report` parses the bodies. [`crate::http::devices`],
+//! counter; `saved` estimates what diffs save; `counters`, `history` and `recent` read the counts: current, daily, and by the minute. `shared::wire::report` parses the bodies. [`crate::http::devices`],
 //! [`crate::http::edge`] and [`crate::jobs::replay`] supply the reports. Start reading at [`service::store`].
 
 pub mod buckets;
@@ -12,6 +12,7 @@ pub mod history;
 pub mod recent;
 pub mod repo;
 pub mod rules;
+pub mod saved;
 pub mod service;
 pub mod versions;
 

@@ -113,6 +113,11 @@ impl Client {
                 && self.flags.raise(&report.deployment, report.epoch, *label, *flag)
             {
                 let place = Place { deployment: report.deployment.clone(), epoch: report.epoch, bucket: label.to_string() };
+                if *flag == Flag::Downloaded
+                    && let Some(source) = self.label_in(report).filter(|source| source != label)
+                {
+                    changes.update(place.clone(), source);
+                }
                 changes.add(place, report.stamp.received, Change::of(*flag));
                 altered = true;
             }
@@ -161,6 +166,12 @@ impl Client {
             changes.add(old, now, Change::active(-1));
         }
         changes.add(place, now, Change::active(1));
+    }
+
+    /// The release of the report's deployment that the device runs, as its row says.
+    fn label_in(&self, report: &ClientReport) -> Option<Label> {
+        let place = self.place.as_ref().filter(|place| place.deployment == report.deployment && place.epoch == report.epoch)?;
+        Label::try_from(place.bucket.as_str()).ok()
     }
 
     /// −1 for the old place, unless that was cleared or deleted since; +1 for the new place.
@@ -218,6 +229,10 @@ pub struct Increments {
     pub total: Change,
     /// The same by the minute in which the reports were received.
     pub by_minute: BTreeMap<UnixMillis, Change>,
+    /// By the release that they ran: devices that have downloaded this one.
+    pub updated_from: BTreeMap<Label, i64>,
+    /// What diffs have saved these devices, an estimate in bytes ([`super::saved`]).
+    pub bytes_saved: i64,
 }
 
 /// The increments of one batch, in the order in which the counters are locked.
@@ -230,6 +245,18 @@ impl Changes {
         let increments = self.0.entry(place).or_default();
         increments.total += change;
         *increments.by_minute.entry(received.minute()).or_default() += change;
+    }
+
+    /// A device that runs another release has downloaded this one.
+    pub fn update(&mut self, place: Place, source: Label) {
+        *self.0.entry(place).or_default().updated_from.entry(source).or_default() += 1;
+    }
+
+    /// Diffs have saved this many bytes of the downloads of an existing counter.
+    pub fn save(&mut self, place: &Place, bytes: i64) {
+        if let Some(increments) = self.0.get_mut(place) {
+            increments.bytes_saved = increments.bytes_saved.saturating_add(bytes);
+        }
     }
 
     /// Lets the counter exist, even if nothing is added to it.

@@ -14,7 +14,7 @@ use super::buckets::{self, Buckets};
 use super::flags::Flag;
 use super::repo::{self, ClientKey, DeploymentRow};
 use super::rules::{Change, Changes, ClientReport, Epochs, Event, Place, Stamp};
-use super::{Outcome, ReportStatus, recent};
+use super::{Outcome, ReportStatus, recent, saved};
 use crate::domain::counting::counters as metrics;
 use crate::infra::db::{Db, WriteTx};
 
@@ -130,6 +130,7 @@ async fn count(tx: &mut WriteTx, max_named: usize, reports: &[Report], now: Unix
         }
     }
     repo::write_clients(tx, &rows).await?;
+    saved::estimate(tx, &mut changes).await?;
     metrics::repo::add(tx, &changes, now.utc_day()).await?;
     recent::repo::add(tx, &changes, now).await?;
     if !are_current(tx, &changes, &epochs).await? {

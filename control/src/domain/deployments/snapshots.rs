@@ -2,6 +2,7 @@
 //!
 //! Lock order: `deployment_keys` before `outbox`, and lower keys before higher ones. So writers wait for each other but cannot deadlock.
 
+use shared::ids::AppId;
 use shared::keys::DeploymentKey;
 use shared::time::UnixMillis;
 
@@ -23,8 +24,32 @@ const RECORD_WRITE: &str = "UPDATE deployment_keys SET snapshot_written_time = $
 
 const KEYS_AFTER: &str = "SELECT deployment_key FROM deployment_keys WHERE deployment_key > $1 ORDER BY deployment_key LIMIT $2";
 
+const VERSIONS: &str = "SELECT deployment_key, snapshot_version FROM deployment_keys WHERE app_id = $1 ORDER BY deployment_key";
+const LOCK_VERSIONS: &str =
+    "SELECT deployment_key, snapshot_version FROM deployment_keys WHERE app_id = $1 ORDER BY deployment_key FOR NO KEY UPDATE";
+
 /// Every statement of this file.
-pub const SQL: &[&str] = &[RAISE, RAISE_ABOVE, WRITTEN_TIME, RECORD_WRITE, KEYS_AFTER];
+pub const SQL: &[&str] = &[RAISE, RAISE_ABOVE, WRITTEN_TIME, RECORD_WRITE, KEYS_AFTER, VERSIONS, LOCK_VERSIONS];
+
+/// A deployment key and the version of its newest snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct Version {
+    /// The key.
+    pub deployment_key: DeploymentKey,
+    /// The version.
+    pub snapshot_version: i64,
+}
+
+/// The versions of the app's snapshots: each change of a release raises one.
+pub async fn versions(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<Version>> {
+    on!(tx, |conn| sqlx::query_as(VERSIONS).bind(app).fetch_all(conn).await)
+}
+
+/// Like [`versions`]. No release of the app changes until the transaction ends.
+pub async fn lock_versions(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<Vec<Version>> {
+    let sql = tx.locking(LOCK_VERSIONS);
+    on!(tx, |conn| sqlx::query_as(sql).bind(app).fetch_all(conn).await)
+}
 
 /// Raises the key's snapshot version to max(version + 1, now) and writes (or keeps) its outbox row, in the change's transaction.
 ///

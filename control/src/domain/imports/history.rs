@@ -20,7 +20,7 @@ use crate::domain::change::Change;
 use crate::domain::deployments::{repo as deployments, snapshots};
 use crate::domain::error::{Error, Result, Thing};
 use crate::domain::releases::repo::{self as releases, NewReleaseRow, ReleaseRow};
-use crate::domain::releases::service::StoredPackage;
+use crate::domain::releases::service::{StoredPackage, need_diffs};
 use crate::domain::releases::{ReleaseMethod, blob, contents, info, size};
 
 /// Who released something, if the source does not say it.
@@ -138,6 +138,7 @@ impl History<'_> {
         deployments::raise_last_label(&mut change, deployment, last).await?;
         repo::update_deployment(&mut change, deployment, last, &counts, now).await?;
         snapshots::enqueue(&mut change, &locked.deployment_key, now).await?;
+        need_diffs(&mut change, app, now).await?;
         let details = json!({ "source": self.source, "added": added, "updated": updated });
         change.commit(Event::new(Action::ImportReleases, deployment).of_app(app).with(details)).await?;
         Ok(outcome)

@@ -1,7 +1,7 @@
 //! Finds the apps and deployments of a plan that an earlier import has written.
 //!
-//! By their deployment keys: those are what devices have, and no rename changes them. Only an app without deployments is found by its name there: a name
-//! can become that of another app.
+//! By their deployment keys: those are what devices have, and no rename changes them. The key of a deployment that was deleted here still tells its app.
+//! Only an app without deployments is found by its name there: a name can become that of another app.
 
 use std::collections::BTreeMap;
 
@@ -26,6 +26,8 @@ pub struct KnownApp {
     pub name: String,
     /// Those of the plan's deployments that are here.
     pub deployments: Vec<KnownDeployment>,
+    /// Its deployments that came from the source, and that the source does not have any more: their names now.
+    pub gone: Vec<String>,
 }
 
 /// A deployment of a plan that is here already.
@@ -46,21 +48,32 @@ impl Import<'_> {
         let mut known = Vec::new();
         for (app, row) in plan.apps.iter().zip(self.find_apps(&mut tx, plan).await?) {
             let Some(row) = row else { continue };
-            let mut of_app = Vec::new();
+            let (mut of_app, mut gone) = (Vec::new(), repo::deployments(&mut tx, &row.id).await?);
             for (deployment, row) in app.deployments.iter().zip(find_deployments(&mut tx, &row.id, app).await?) {
                 let Some(row) = row else { continue };
+                gone.retain(|other| other.deployment_id != row.deployment_id);
                 of_app.push(KnownDeployment { source_name: deployment.source_name.clone(), has_own: has_own(&mut tx, &row).await?, row });
             }
-            known.push(KnownApp { source_name: app.source_name.clone(), name: row.name, deployments: of_app });
+            let gone = gone.into_iter().map(|row| row.name).collect();
+            known.push(KnownApp { source_name: app.source_name.clone(), name: row.name, deployments: of_app, gone });
         }
         Ok(known)
+    }
+
+    /// The account's apps that came from the source, and that are not in the plan: their names now.
+    pub async fn other_apps(&self, plan: &Plan) -> Result<Vec<String>> {
+        let mut tx = self.app.db.read().await?;
+        let planned = self.find_apps(&mut tx, plan).await?;
+        let is_other = |row: &ImportedAppRow| planned.iter().flatten().all(|known| known.id != row.id);
+        Ok(repo::apps(&mut tx, &self.owner, &self.source).await?.into_iter().filter(is_other).map(|row| row.name).collect())
     }
 
     /// What of a plan is here already, and how many bytes of packages fit.
     pub async fn room(&self, plan: &Plan) -> Result<Room> {
         let mut room = Room::of(self.bytes_left().await?);
+        room.others = self.other_apps(plan).await?;
         for app in self.known(plan).await? {
-            room.know(&app.source_name, &app.name);
+            room.know(&app.source_name, &app.name, app.gone);
             for KnownDeployment { source_name, row, has_own } in &app.deployments {
                 let label = |label: i64| u32::try_from(label).ok().and_then(Label::new);
                 let mut releases = BTreeMap::new();
@@ -96,6 +109,10 @@ impl Import<'_> {
         if let Some(row) = self.apps_of_keys(tx, app).await?.into_iter().next() {
             return Ok(Some(row));
         }
+        // All of its deployments that are left there were deleted here.
+        if let [row] = &*self.former_apps(tx, app).await? {
+            return Ok(Some(row.clone()));
+        }
         let named = repo::app(tx, &self.owner, &self.source, &app.source_name).await?;
         let Some(row) = named else { return Ok(None) };
         // With deployments on both sides and no key in common, it is another app that has got the name since.
@@ -109,6 +126,19 @@ impl Import<'_> {
         let mut found: Vec<ImportedAppRow> = Vec::new();
         for deployment in &app.deployments {
             if let Some(row) = repo::app_of_key(tx, &self.owner, &self.source, &deployment.key).await?
+                && found.iter().all(|other| other.id != row.id)
+            {
+                found.push(row);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The apps here whose deployments with these keys were deleted here.
+    async fn former_apps(&self, tx: &mut ReadTx, app: &plan::App) -> Result<Vec<ImportedAppRow>> {
+        let mut found: Vec<ImportedAppRow> = Vec::new();
+        for deployment in &app.deployments {
+            if let Some(row) = repo::former_app_of_key(tx, &self.owner, &self.source, &deployment.key).await?
                 && found.iter().all(|other| other.id != row.id)
             {
                 found.push(row);

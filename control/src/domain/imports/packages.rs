@@ -11,7 +11,7 @@ use crate::domain::accounts;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result, Thing};
-use crate::domain::releases::blob::Use;
+use crate::domain::releases::blob::{Purpose, Use};
 use crate::domain::releases::upload::{self, Bundle};
 use crate::domain::releases::{UploadAllowance, blob, contents, unused};
 
@@ -56,10 +56,10 @@ async fn store(app: &Context, grant: &AppGrant<OwnApp>, bundle: Bundle) -> Resul
         Some(manifest) => Some(upload::write_manifest(app.storage.temp_dir(), manifest).await?),
         None => None,
     };
-    let mut stored = vec![upload::store(app, grant.app(), &sha256, file.path()).await?];
+    let mut stored = vec![upload::store(app, grant.app(), &sha256, file.path(), Purpose::Package).await?];
     let kept = async {
         if let Some((file, sha256)) = &manifest {
-            stored.push(upload::store(app, grant.app(), sha256, file.path()).await?);
+            stored.push(upload::store(app, grant.app(), sha256, file.path(), Purpose::Package).await?);
         }
         let row = PackageRow {
             app_id: grant.app().clone(),

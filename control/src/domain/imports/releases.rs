@@ -12,6 +12,7 @@ use shared::ids::{AppId, DeploymentId};
 use super::Import;
 use super::history::{History, Imported, Written};
 use crate::domain::error::{Error, Result};
+use crate::domain::releases::blob::Purpose;
 use crate::domain::releases::service::StoredPackage;
 use crate::domain::releases::upload;
 
@@ -67,12 +68,12 @@ impl Import<'_> {
     /// Stores a package. Returns its manifest and the sizes of its files.
     async fn store_one(&self, app: &AppId, staged: &Staged) -> Result<(Option<Sha256Hex>, Vec<u64>)> {
         let contents = staged.contents(&self.app.settings.limits.archive).await.map_err(Error::unavailable)?;
-        upload::store(self.app, app, &staged.sha256, &staged.path).await?;
+        upload::store(self.app, app, &staged.sha256, &staged.path, Purpose::Package).await?;
         let Some(manifest) = &contents.manifest else { return Ok((None, Vec::new())) };
         // Beside the package: storage's own folder is emptied only when the server starts.
         let folder = staged.path.parent().unwrap_or_else(|| self.app.storage.temp_dir());
         let (file, sha256) = upload::write_manifest(folder, manifest).await?;
-        upload::store(self.app, app, &sha256, file.path()).await?;
+        upload::store(self.app, app, &sha256, file.path(), Purpose::Package).await?;
         Ok((Some(sha256), contents.sizes))
     }
 }

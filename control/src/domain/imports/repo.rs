@@ -13,6 +13,12 @@ const APP: &str = "SELECT a.id, a.name, i.source_name FROM imported_apps i JOIN 
 const APP_OF_KEY: &str = "SELECT a.id, a.name, i.source_name FROM deployment_keys k JOIN deployments d ON d.id = k.last_deployment_id \
     JOIN imported_deployments f ON f.deployment_id = d.id JOIN imported_apps i ON i.app_id = d.app_id JOIN apps a ON a.id = d.app_id \
     WHERE k.deployment_key = $3 AND a.owner_id = $1 AND i.source = $2";
+// A deleted deployment leaves its app on its key.
+const FORMER_APP_OF_KEY: &str = "SELECT a.id, a.name, i.source_name FROM deployment_keys k JOIN imported_apps i ON i.app_id = k.app_id \
+    JOIN apps a ON a.id = k.app_id WHERE k.deployment_key = $3 AND k.deployment_id IS NULL AND k.account_id = a.owner_id AND a.owner_id = $1 \
+    AND i.source = $2";
+const APPS: &str = "SELECT a.id, a.name, i.source_name FROM imported_apps i JOIN apps a ON a.id = i.app_id \
+    WHERE a.owner_id = $1 AND i.source = $2 ORDER BY a.name";
 const LAST_DEPLOYMENT: &str = "SELECT last_deployment_id FROM deployment_keys WHERE deployment_key = $1";
 const RENAME_APP: &str = "UPDATE imported_apps SET source_name = $2 WHERE app_id = $1";
 const RENAME_DEPLOYMENT: &str = "UPDATE imported_deployments SET source_name = $2 WHERE deployment_id = $1";
@@ -55,6 +61,8 @@ const FORGET_PACKAGE: &str = "DELETE FROM imported_packages WHERE app_id = $1 AN
 pub const SQL: &[&str] = &[
     APP,
     APP_OF_KEY,
+    FORMER_APP_OF_KEY,
+    APPS,
     LAST_DEPLOYMENT,
     RENAME_APP,
     RENAME_DEPLOYMENT,
@@ -167,6 +175,21 @@ pub async fn app(tx: &mut ReadTx, owner: &AccountId, source: &str, name: &str) -
 /// The account's app that came from that server, and whose deployment from there has this key or had it last.
 pub async fn app_of_key(tx: &mut ReadTx, owner: &AccountId, source: &str, key: &DeploymentKey) -> sqlx::Result<Option<ImportedAppRow>> {
     on!(tx, |conn| sqlx::query_as(APP_OF_KEY).bind(owner).bind(source).bind(key.as_str()).fetch_optional(conn).await)
+}
+
+/// The account's app that came from that server, and whose deployment with this key was deleted here.
+pub async fn former_app_of_key(
+    tx: &mut ReadTx,
+    owner: &AccountId,
+    source: &str,
+    key: &DeploymentKey,
+) -> sqlx::Result<Option<ImportedAppRow>> {
+    on!(tx, |conn| sqlx::query_as(FORMER_APP_OF_KEY).bind(owner).bind(source).bind(key.as_str()).fetch_optional(conn).await)
+}
+
+/// The account's apps that came from that server, by name.
+pub async fn apps(tx: &mut ReadTx, owner: &AccountId, source: &str) -> sqlx::Result<Vec<ImportedAppRow>> {
+    on!(tx, |conn| sqlx::query_as(APPS).bind(owner).bind(source).fetch_all(conn).await)
 }
 
 /// The deployment that has this key, or had it last; `None` if nobody ever had it.

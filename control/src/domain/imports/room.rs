@@ -38,7 +38,8 @@ impl Import<'_> {
         let mut tx = self.app.db.read().await?;
         let limits = &self.app.settings.limits.quotas;
         let (mut problems, mut new_apps, mut new_deployments, mut claimed) = (Vec::new(), 0, 0, BTreeSet::new());
-        for (app, known) in plan.apps.iter().zip(self.find_apps(&mut tx, plan).await?) {
+        let all_known = self.find_apps(&mut tx, plan).await?;
+        for (app, known) in plan.apps.iter().zip(&all_known) {
             let place = Place { app: app.source_name.clone(), deployment: None, label: None };
             if let Some(text) = self.keys_apart(&mut tx, app, &mut claimed).await? {
                 problems.push(Problem::new(place.clone(), text));
@@ -46,7 +47,8 @@ impl Import<'_> {
             if known.is_none() {
                 new_apps += 1;
                 if let Some(id) = apps::find_owned(&mut tx, &self.owner, app.name.as_str()).await? {
-                    problems.push(Problem::new(place.clone(), self.taken_app_name(&mut tx, &id).await?));
+                    let is_another = all_known.iter().flatten().any(|other| other.id == id);
+                    problems.push(Problem::new(place.clone(), self.taken_app_name(&mut tx, &id, app, is_another).await?));
                 }
                 let count = self.people(app);
                 if let Some(text) = self.too_many_people(app) {
@@ -62,7 +64,7 @@ impl Import<'_> {
                     ));
                 }
             }
-            let here = match &known {
+            let here = match known {
                 Some(row) => known::find_deployments(&mut tx, &row.id, app).await?,
                 None => vec![None; app.deployments.len()],
             };
@@ -89,7 +91,7 @@ impl Import<'_> {
                 {
                     problems.push(Problem::new(place.clone(), text));
                 }
-                if let Some(known) = &known
+                if let Some(known) = known
                     && deployments::find(&mut tx, &known.id, deployment.name.as_str()).await?.is_some()
                 {
                     let text = format!("the app {} here has another deployment of this name. Rename that one", known.name);
@@ -105,7 +107,10 @@ impl Import<'_> {
 
     /// What to say of an app whose deployments are in several apps here, or in one that has those of another app there. `claimed` are the apps so far.
     async fn keys_apart(&self, tx: &mut ReadTx, app: &plan::App, claimed: &mut BTreeSet<AppId>) -> Result<Option<String>> {
-        let rows = self.apps_of_keys(tx, app).await?;
+        let mut rows = self.apps_of_keys(tx, app).await?;
+        if rows.is_empty() {
+            rows.extend(self.find_app(tx, app).await?);
+        }
         let names: Vec<_> = rows.iter().map(|row| row.name.as_str()).collect();
         let is_claimed = rows.iter().any(|row| !claimed.insert(row.id.clone()));
         Ok(match &*names {
@@ -117,9 +122,19 @@ impl Import<'_> {
         })
     }
 
-    /// What to say of an app's name that another app of the account has.
-    async fn taken_app_name(&self, tx: &mut ReadTx, id: &AppId) -> Result<String> {
+    /// What to say of an app's name that another app of the account has. `is_another` if that one came from another app of the plan.
+    async fn taken_app_name(&self, tx: &mut ReadTx, id: &AppId, planned: &plan::App, is_another: bool) -> Result<String> {
+        let of_this_name = repo::app(tx, &self.owner, &self.source, &planned.source_name).await?;
+        let may_be_same = !is_another && of_this_name.is_some_and(|row| row.id == *id);
         Ok(match repo::source(tx, id).await? {
+            Some(source) if source == self.source && may_be_same => {
+                let names: Vec<_> = repo::deployments(tx, id).await?.into_iter().map(|row| row.name).collect();
+                format!(
+                    "the account has an app of this name that was imported from there, and none of its deployments is one of these: {}. If it is another \
+                     app, rename it here. If it is this app, and they were deleted there, delete them here, too, and import again",
+                    names.join(", ")
+                )
+            }
             Some(source) if source == self.source => {
                 "the account has an app of this name that was imported from another app there. Rename it here".to_owned()
             }

@@ -1,6 +1,6 @@
 //! Quotas: how much one account may have.
 //!
-//! Apps, deployments, collaborators and bytes count for the app's owner. Bytes are never freed: what a deleted app stored is kept and still counts.
+//! Apps, deployments, collaborators and bytes count for the app's owner, bytes of diffs for nobody. Bytes are never freed: what a deleted app stored is kept and still counts.
 //! Lowering a quota does not affect what exists. Each check runs in the change's transaction, with the parent row locked, so two concurrent changes
 //! cannot both pass.
 
@@ -24,13 +24,12 @@ const KEPT_KEYS_OF_APP: &str = "SELECT COUNT(*) FROM deployment_keys WHERE app_i
 // Excludes sessions and CLI credentials, which have limits of their own.
 const ACCESS_KEYS: &str = "SELECT COUNT(*) FROM access_keys WHERE account_id = $1 AND NOT is_session AND credential_origin IS NULL";
 const COLLABORATORS: &str = "SELECT COUNT(*) FROM collaborators WHERE app_id = $1";
-const STORED_BYTES: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE account_id = $1";
-const STORED_BYTES_OF_OWNER: &str =
-    "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE account_id = (SELECT a.owner_id FROM apps a WHERE a.id = $1)";
-const BYTES_OF_APP: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE app_id = $1";
+const STORED_BYTES: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE account_id = $1 AND NOT is_diff";
+const STORED_BYTES_OF_OWNER: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE NOT is_diff AND account_id = (SELECT a.owner_id FROM apps a WHERE a.id = $1)";
+const BYTES_OF_APP: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE app_id = $1 AND NOT is_diff";
 const BY_APP: &str = "SELECT a.name, (SELECT COUNT(*) FROM deployments d WHERE d.app_id = a.id) AS deployments, \
     (SELECT COUNT(*) FROM collaborators c WHERE c.app_id = a.id) AS collaborators, \
-    (SELECT CAST(COALESCE(SUM(b.size), 0) AS BIGINT) FROM blobs b WHERE b.app_id = a.id) AS stored_bytes \
+    (SELECT CAST(COALESCE(SUM(b.size), 0) AS BIGINT) FROM blobs b WHERE b.app_id = a.id AND NOT b.is_diff) AS stored_bytes \
     FROM apps a WHERE a.owner_id = $1 ORDER BY stored_bytes DESC, deployments DESC, a.name LIMIT $2";
 
 /// Every statement of this file.

@@ -26,6 +26,7 @@ const CLAIM: &str = "UPDATE outbox SET lease_owner = $3, lease_until = $4, \
     unsettled_until = CASE WHEN lease_owner IS NULL THEN unsettled_until ELSE $5 END \
     WHERE kind = $1 AND key = $2 AND next_attempt_time <= $6 AND lease_until <= $6 \
     RETURNING kind, key, payload, created_time, attempts, lease_owner AS owner, lease_until AS until, unsettled_until";
+const RENEW: &str = "UPDATE outbox SET lease_until = $4 WHERE kind = $1 AND key = $2 AND lease_owner = $3";
 const RELEASE: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0 WHERE kind = $1 AND key = $2 AND lease_owner = $3";
 const RETRY_LATER: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0, attempts = attempts + 1, next_attempt_time = $4, \
     unsettled_until = CASE WHEN unsettled_until < $5 THEN $5 ELSE unsettled_until END WHERE kind = $1 AND key = $2 AND lease_owner = $3";
@@ -43,7 +44,7 @@ pub const MOVE_MAIL: &str = "UPDATE outbox SET payload = $3 WHERE kind = 'mail' 
 
 /// Every statement of this file.
 pub const SQL: &[&str] =
-    &[ENQUEUE, FIND_DUE, CLAIM, RELEASE, RETRY_LATER, REQUEUE, MARK_UNSETTLED, DELETE, COUNT_OLDER, FIND_OLDEST, MAILS, MOVE_MAIL];
+    &[ENQUEUE, FIND_DUE, CLAIM, RENEW, RELEASE, RETRY_LATER, REQUEUE, MARK_UNSETTLED, DELETE, COUNT_OLDER, FIND_OLDEST, MAILS, MOVE_MAIL];
 
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +53,11 @@ pub enum Kind {
     Mail,
     /// A deployment key whose newest snapshot may be missing in KV; no payload.
     Snapshot,
+    /// An app, some of whose releases may need a diff; no payload.
+    Diffs,
 }
 
-stored_text!(Kind, "must be mail or snapshot", Mail = "mail", Snapshot = "snapshot");
+stored_text!(Kind, "must be mail, snapshot or diffs", Mail = "mail", Snapshot = "snapshot", Diffs = "diffs");
 
 /// A unit of work.
 #[derive(Clone, Copy, Debug)]
@@ -137,6 +140,13 @@ pub async fn claim(
         leases.extend(lease);
     }
     Ok(leases)
+}
+
+/// Extends a lease until `until`, for work that takes longer. `false` if the lease was lost.
+pub async fn renew(tx: &mut WriteTx, lease: &Lease, until: UnixMillis) -> sqlx::Result<bool> {
+    let Lease { kind, key, owner, .. } = lease;
+    let renewed = on_write!(tx, |conn| sqlx::query(RENEW).bind(kind.as_str()).bind(key).bind(owner).bind(until).execute(conn).await)?;
+    Ok(renewed == 1)
 }
 
 /// Releases a lease whose work was not started.

@@ -12,8 +12,8 @@ use crate::{on, on_write};
 
 // The time also identifies the last use of the blob, so it always grows: two uploads of the same bytes never share a value. An app that was deleted
 // meanwhile has no account; the upload is then refused and deletes the row.
-const TOUCH: &str = "INSERT INTO blobs (app_id, sha256, size, last_used_time, deleting, account_id) \
-    VALUES ($1, $2, $3, $4, FALSE, COALESCE((SELECT a.owner_id FROM apps a WHERE a.id = $1), '')) \
+const TOUCH: &str = "INSERT INTO blobs (app_id, sha256, size, last_used_time, deleting, account_id, is_diff) \
+    VALUES ($1, $2, $3, $4, FALSE, COALESCE((SELECT a.owner_id FROM apps a WHERE a.id = $1), ''), $5) \
     ON CONFLICT (app_id, sha256) DO UPDATE SET \
     account_id = CASE WHEN excluded.account_id = '' THEN blobs.account_id ELSE excluded.account_id END, \
     last_used_time = CASE WHEN blobs.last_used_time >= excluded.last_used_time THEN blobs.last_used_time + 1 ELSE excluded.last_used_time END \
@@ -33,6 +33,9 @@ const TOUCH_RELEASED: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_u
 const TOUCH_ALL: &str =
     "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $2 THEN last_used_time + 1 ELSE $2 END WHERE app_id = $1";
 
+const TOUCH_NOW: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $3 THEN last_used_time + 1 ELSE $3 END \
+    WHERE app_id = $1 AND sha256 = $2 AND deleting = FALSE";
+
 // The same bytes always have the same sizes.
 const NOTE_FILE_SIZES: &str = "UPDATE blobs SET file_sizes = $3 WHERE app_id = $1 AND sha256 = $2 AND file_sizes IS NULL";
 const FILE_SIZES: &str = "SELECT file_sizes FROM blobs WHERE app_id = $1 AND sha256 = $2";
@@ -47,7 +50,8 @@ const IS_NEEDED: &str = "SELECT EXISTS (SELECT 1 FROM releases r WHERE r.app_id 
     OR EXISTS (SELECT 1 FROM imported_packages p WHERE p.app_id = $1 AND (p.sha256 = $2 OR p.manifest_sha256 = $2))";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[TOUCH, STAMP, HOLD, GIVE, TOUCH_RELEASED, TOUCH_ALL, NOTE_FILE_SIZES, FILE_SIZES, NEEDED_AFTER, IS_NEEDED];
+pub const SQL: &[&str] =
+    &[TOUCH, STAMP, HOLD, GIVE, TOUCH_RELEASED, TOUCH_ALL, TOUCH_NOW, NOTE_FILE_SIZES, FILE_SIZES, NEEDED_AFTER, IS_NEEDED];
 
 /// A blob that a release, a diff or an unfinished import refers to.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -80,11 +84,33 @@ pub struct Use {
     pub is_first: bool,
 }
 
+/// What bytes are stored for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A package, or its manifest: they count against the account's quota.
+    Package,
+    /// A diff: it does not. No package has the same bytes, because an archive with a diff's marker is refused.
+    Diff,
+}
+
 /// Records a use of the blob before its object is looked up. `None` while its object is being deleted: what is stored then could be deleted with it.
-pub async fn touch(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, size: i64, now: UnixMillis) -> sqlx::Result<Option<Use>> {
+pub async fn touch(
+    tx: &mut WriteTx,
+    app: &AppId,
+    sha256: &Sha256Hex,
+    size: i64,
+    purpose: Purpose,
+    now: UnixMillis,
+) -> sqlx::Result<Option<Use>> {
     let is_first = stamp(tx, app, sha256).await?.is_none();
-    let stamp: Option<i64> =
-        on!(tx, |conn| sqlx::query_scalar(TOUCH).bind(app).bind(sha256).bind(size).bind(now).fetch_optional(conn).await)?;
+    let stamp: Option<i64> = on!(tx, |conn| sqlx::query_scalar(TOUCH)
+        .bind(app)
+        .bind(sha256)
+        .bind(size)
+        .bind(now)
+        .bind(purpose == Purpose::Diff)
+        .fetch_optional(conn)
+        .await)?;
     Ok(stamp.map(|stamp| Use { stamp, is_first }))
 }
 
@@ -112,6 +138,12 @@ pub async fn give(tx: &mut WriteTx, app: &AppId, to: &AccountId) -> sqlx::Result
 /// that no other transaction has locked several of its blobs.
 pub async fn touch_released(tx: &mut WriteTx, app: &AppId, deployment: &DeploymentId, now: UnixMillis) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(TOUCH_RELEASED).bind(app).bind(deployment).bind(now).execute(conn).await)
+}
+
+/// Records now as the last use of a blob that nothing refers to any more, after which it is kept for a while. `false` if it is gone, or being deleted.
+pub async fn touch_now(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, now: UnixMillis) -> sqlx::Result<bool> {
+    let touched = on_write!(tx, |conn| sqlx::query(TOUCH_NOW).bind(app).bind(sha256).bind(now).execute(conn).await)?;
+    Ok(touched == 1)
 }
 
 /// Like [`touch_released`], for all blobs of an app.

@@ -11,7 +11,7 @@ use tokio::io::AsyncReadExt;
 use super::ReleaseMethod;
 use super::info::{Description, ReleaseInfoInput, stored_rollout};
 use super::repo::{self, ReleaseRow};
-use super::service::Release;
+use super::service::{Release, need_diffs};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{Action, Event};
@@ -72,6 +72,7 @@ pub async fn change(
     size::check_quota(tx, app, grant.app(), &locked.id, size::Change::Edit(&new)).await?;
     repo::update(tx, &new).await?;
     snapshots::enqueue(tx, &locked.deployment_key, now).await?;
+    need_diffs(tx, grant.app(), now).await?;
     let diffs = repo::diffs_of(tx, &new.id).await?;
     let details = json!({ "deployment": deployment, "label": format!("v{}", new.label), "changes": after, "before": before });
     change.commit(Event::new(Action::UpdateRelease, &new.id).of_app(grant.app()).with(details)).await?;

@@ -1,4 +1,4 @@
-//! Releases: upload, promotion, rollback, update, list. Diffs are read but not created yet.
+//! Releases: upload, promotion, rollback, update, list. Diffs are read here; [`crate::domain::diffs`] makes them.
 //!
 //! An upload goes through these steps:
 //! - [`upload::accept`]: is there room for it?

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use shared::hash::{PackageHash, Sha256Hex};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::keys::Label;
+use shared::time::UnixMillis;
 use shared::version::Range;
 
 use super::info::{ReleaseInfo, stored_rollout};
@@ -16,8 +17,9 @@ use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::deployments::{repo::LockedRow, repo::next_label, service as deployments, snapshots};
 use crate::domain::error::{Error, Result, Thing};
+use crate::domain::outbox::{self, Kind, Work};
 use crate::domain::releases::size;
-use crate::infra::db::{Db, ReadTx};
+use crate::infra::db::{Db, ReadTx, WriteTx};
 
 /// The contents of a release: its stored blobs and their hashes.
 #[derive(Clone, Debug)]
@@ -99,7 +101,13 @@ pub(crate) async fn add(tx: &mut Change<'_>, of: &AppId, deployment: &LockedRow,
     }
     repo::insert(tx, &NewReleaseRow { deployment: &deployment.id, app: of, row }).await?;
     snapshots::enqueue(tx, &deployment.deployment_key, row.upload_time).await?;
+    need_diffs(tx, of, row.upload_time).await?;
     Ok(true)
+}
+
+/// Has the app's diffs looked at, because what devices are offered changes.
+pub(crate) async fn need_diffs(tx: &mut WriteTx, app: &AppId, now: UnixMillis) -> Result<()> {
+    Ok(outbox::enqueue(tx, Work { kind: Kind::Diffs, key: app.as_str(), payload: None, due: now }, now).await?)
 }
 
 /// Refuses a release while the newest one's rollout is unfinished, and a release with the same contents as the current one for the same binaries.

@@ -20,7 +20,7 @@ use shared::text::nfc;
 use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
 
-use super::blob::Use;
+use super::blob::{Purpose, Use};
 use super::info::ReleaseInfo;
 use super::repo::{self, ReleaseRow};
 use super::service::{self, StoredPackage};
@@ -208,9 +208,9 @@ async fn store_and_commit(
     for _ in 0..MAX_STORES {
         let mut stored = Vec::new();
         let committed = async {
-            stored.push(store(app, grant.app(), &package.blob, file.path()).await?);
+            stored.push(store(app, grant.app(), &package.blob, file.path(), Purpose::Package).await?);
             if let (Some(sha256), Some(file)) = (&package.manifest, &manifest_file) {
-                stored.push(store(app, grant.app(), sha256, file.path()).await?);
+                stored.push(store(app, grant.app(), sha256, file.path(), Purpose::Package).await?);
             }
             let mut change = grant.begin(app).await?;
             if let Some(row) = attempt.claim(&mut change).await? {
@@ -273,9 +273,9 @@ pub(crate) async fn inspect(app: &Context, file: NamedTempFile, size: u64, sha25
 }
 
 /// Records the blob's use, then stores the object unless it exists. Returns what [`take_back`] needs.
-pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &Path) -> Result<Stored> {
+pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &Path, purpose: Purpose) -> Result<Stored> {
     let size = tokio::fs::metadata(file).await.map_err(Error::unavailable)?.len();
-    let used = touch(app, of, sha256, i64::try_from(size).map_err(Error::internal)?).await?;
+    let used = touch(app, of, sha256, i64::try_from(size).map_err(Error::internal)?, purpose).await?;
     let key = BlobKey { app: of.clone(), sha256: sha256.clone() };
     let put = async {
         if app.storage.length(&key).await.map_err(Error::unavailable)? == Some(size) {
@@ -301,11 +301,11 @@ pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &
 }
 
 /// Records the blob's use. While its object is being deleted, it waits for the end of that. Errors: 503 if that takes long.
-async fn touch(app: &Context, of: &AppId, sha256: &Sha256Hex, size: i64) -> Result<Use> {
+async fn touch(app: &Context, of: &AppId, sha256: &Sha256Hex, size: i64, purpose: Purpose) -> Result<Use> {
     for wait in DELETION_WAITS {
         tokio::time::sleep(wait).await;
         let mut tx = app.db.write().await?;
-        let used = blob::touch(&mut tx, of, sha256, size, app.now()).await?;
+        let used = blob::touch(&mut tx, of, sha256, size, purpose, app.now()).await?;
         tx.commit().await?;
         if let Some(used) = used {
             return Ok(used);

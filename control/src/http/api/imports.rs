@@ -73,6 +73,7 @@ pub async fn check_import(
     let import = Import::by_owner(&app, &caller, source);
     let plan = import::plan::Plan { apps, ..Default::default() };
     let known = import.known(&plan).await?;
+    let other_apps = import.other_apps(&plan).await?;
     let stored_bytes_left = import.bytes_left().await?.unwrap_or(u64::MAX);
     let problems = import.problems(&plan, stored_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default()).await?;
     let present = |problem: import::plan::Problem| {
@@ -99,10 +100,12 @@ pub async fn check_import(
         source_name: app.source_name,
         name: app.name,
         deployments: app.deployments.into_iter().map(deployment).collect(),
+        gone_deployments: app.gone,
     };
     let answer = ImportProblemsAnswer {
         problems: problems.into_iter().map(present).collect(),
         known_apps: known.into_iter().map(known_app).collect(),
+        other_apps,
         limits,
     };
     drop((turn, upload));

@@ -27,7 +27,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 /// Get a deployment's metrics.
 ///
-/// Has every label and binary version that was reported since the history was last cleared, including those at zero.
+/// Has every label and binary version that was reported since the history was last cleared, including those at zero. `estimatedBytesSaved` is what diffs
+/// have saved: an estimate, while the counts are exact.
 #[utoipa::path(
     get,
     path = "/v1/apps/{app}/deployments/{deployment}/metrics",

@@ -13,6 +13,7 @@ pub mod cli_authorizations;
 pub mod cli_login;
 pub mod collaborators;
 pub mod deployments;
+pub mod diffs;
 pub mod explain;
 pub mod health;
 pub mod history;

@@ -5,12 +5,11 @@ use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use shared::FieldErrors;
 use shared::api::deployments as sent;
-use shared::api::metrics::MetricsAnswer;
 use shared::ids::AppId;
 use shared::keys::Name;
 use shared::wire::check::DownloadUrls;
 
-use super::shape::{CreatedDeployment, Deployment, Deployments, NewDeployment, OneDeployment, Package};
+use super::shape::{CreatedDeployment, Deployment, Deployments, Metrics, NewDeployment, OneDeployment, Package};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageDeployments, ReadApp, ReadMetrics};
 use crate::domain::counting::counters;
@@ -99,7 +98,7 @@ pub(super) async fn metrics(
     State(app): State<AppState>,
     grant: AppGrant<ReadMetrics>,
     DeploymentPath(name): DeploymentPath,
-) -> Result<Json<MetricsAnswer>> {
+) -> Result<Json<Metrics>> {
     let rows = counters::list(&mut app.db.read().await?, &grant, &name).await?;
-    Ok(Json(present::metrics(rows)))
+    Ok(Json(Metrics { metrics: present::counts(rows) }))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::Invalid;
+use shared::api::metrics::Counts;
 use shared::api::releases::{Diff, Release, ReleaseChanges, ReleaseMethod};
 use shared::api::{Field, FromJson};
 use shared::hash::PackageHash;
@@ -186,6 +187,8 @@ answers! {
     Deployments { deployments: Vec<Deployment> },
     /// One deployment.
     OneDeployment { deployment: Deployment },
+    /// A deployment's counts by label and binary version.
+    Metrics { metrics: BTreeMap<String, Counts> },
     /// One release.
     OnePackage { package: Package },
     /// Access keys, oldest first.

@@ -110,6 +110,11 @@ pub fn bytes(size: i64) -> String {
     format!("{}.{} {unit}", grouped(size / one), size % one / (one / 10))
 }
 
+/// How much diffs have saved, an estimate in bytes, as it begins a sentence: `About 1.2 GB`. `None` if that is nothing.
+pub fn saved(bytes: i64) -> Option<String> {
+    (bytes > 0).then(|| format!("About {}", self::bytes(bytes)))
+}
+
 /// A limit of a size, and what is used of it, in units of 1,024 as settings have them: `200 MiB`, `1.5 KiB`. Rounded down, too.
 pub fn limited_bytes(size: i64) -> String {
     const UNITS: [(&str, i64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];

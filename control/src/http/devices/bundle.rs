@@ -13,7 +13,6 @@ use shared::signature::{Download, download_parameters, verify_download};
 use shared::wire::headers::{self, BUNDLE_METHODS};
 use shared::wire::path::BUNDLES;
 use shared::wire::problem::WRONG_RANGE;
-use tokio_util::io::ReaderStream;
 
 use super::verified::verified;
 use super::{preflight, prepared, put, wrong_method};
@@ -25,7 +24,7 @@ use shared::wire::range::{RequestedRange, names_tag, requested_range};
 
 /// How long a redirect to the bucket is valid: clients follow it at once.
 const REDIRECT_VALID_FOR: Duration = Duration::from_mins(10);
-/// Bytes read from storage at once.
+/// Bytes read from a file at once.
 const CHUNK: usize = 64 << 10;
 
 /// The route of bundles.
@@ -107,7 +106,7 @@ async fn stream(app: &AppState, blob: &BlobKey, range: std::ops::Range<u64>, is_
     let is_empty = range.is_empty();
     // Blobs are immutable: the length read before is still valid, unless the blob was deleted meanwhile.
     let reader = app.storage.open(blob, Some(range)).await.map_err(Error::unavailable)?.ok_or(Error::NotFound(Thing::Bundle))?;
-    let chunks = ReaderStream::with_capacity(reader, CHUNK);
+    let chunks = reader.into_chunks(CHUNK);
     if is_whole && app.front.settings.verifies_bundles {
         if is_empty {
             return Err(Error::unavailable("a bundle in the storage is empty"));

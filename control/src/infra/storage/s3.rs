@@ -16,6 +16,7 @@ use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use futures_util::stream;
 use shared::hash::BlobKey;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::sync::Semaphore;
@@ -57,7 +58,7 @@ pub struct S3Store {
 impl S3Store {
     /// Opens the bucket, and checks that it can be written to and read. `local` is for uploads in progress.
     pub async fn open(address: &BucketAddress, credentials: Option<Credentials>, local: FolderStore) -> io::Result<Self> {
-        let client = s3::client(address, credentials, PATIENCE).await;
+        let client = s3::client(address, credentials, PATIENCE).await?;
         let store = Self { client, bucket: address.bucket.clone(), local, parts: Arc::new(Semaphore::new(PARTS_AT_ONCE)) };
         let put = store.client.put_object().bucket(&store.bucket).key(PROBE).content_type(TYPE).content_disposition(DISPOSITION);
         put.body(ByteStream::from_static(PROBE_TEXT)).send().await.map_err(|error| store.failed("write to", &error))?;
@@ -166,7 +167,8 @@ impl S3Store {
             (Some(_), None) => return Err(io::Error::other("the bucket answered without the range that was asked for")),
         };
         let range = reader::within(range, total)?;
-        Ok(Some(BlobReader::new(Box::pin(found.body.into_async_read()), total, range)))
+        let chunks = stream::try_unfold(found.body, async |mut body| Ok(body.try_next().await?.map(|chunk| (chunk, body))));
+        Ok(Some(BlobReader::of_chunks(chunks, total, range)))
     }
 
     /// A URL with which anyone can read the object from the bucket for a while. It is made here, without asking the bucket.

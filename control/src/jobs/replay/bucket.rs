@@ -26,8 +26,9 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    pub(super) async fn new(address: &BucketAddress, credentials: Option<Credentials>) -> Self {
-        Self { client: s3::client(address, credentials, PATIENCE).await, name: address.bucket.clone(), after: None }
+    pub(super) async fn new(address: &BucketAddress, credentials: Option<Credentials>) -> Result<Self, ReplayError> {
+        let client = s3::client(address, credentials, PATIENCE).await.map_err(|error| ReplayError::Bucket(Box::new(error)))?;
+        Ok(Self { client, name: address.bucket.clone(), after: None })
     }
 
     pub(super) async fn next(&mut self, max: usize) -> Result<Vec<String>, ReplayError> {

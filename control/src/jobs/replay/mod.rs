@@ -101,7 +101,7 @@ impl Replay<'_> {
     ) -> Result<Replayed, ReplayError> {
         let mut source = match location {
             Location::Folder(path) => Source::Folder(Folder::new(path)),
-            Location::Bucket(address) => Source::Bucket(Bucket::new(address, credentials).await),
+            Location::Bucket(address) => Source::Bucket(Bucket::new(address, credentials).await?),
         };
         let mut replayed = Replayed::default();
         loop {

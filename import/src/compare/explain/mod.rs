@@ -288,7 +288,7 @@ fn suppositions(here: &Model, imported: Option<u32>, request: &Request, old: &In
     let newest = here.releases.iter().find(|release| !release.is_disabled).map(|release| release.label);
     for label in label(new).into_iter().chain(newest) {
         let is_newer = imported.is_some_and(|imported| label.number() > imported);
-        let cause = if is_newer { Cause::Newer(Side::New, label) } else { Cause::NotOffered(label) };
+        let cause = if is_newer { Cause::NewerNotOffered(label) } else { Cause::NotOffered(label) };
         if !old.is_available && !old.target.is_empty() && !is_newer {
             found.push(differs(Change::Range(old.target.clone()), label));
         }
@@ -296,7 +296,7 @@ fn suppositions(here: &Model, imported: Option<u32>, request: &Request, old: &In
     }
     if let Some(last) = imported.and_then(Label::new) {
         let first = here.releases.iter().rev().map(|release| release.label).find(|label| *label > last);
-        found.extend(first.map(|first| (Edit { label: last, change: Change::MissingAfter }, Cause::Newer(Side::New, first))));
+        found.extend(first.map(|first| (Edit { label: last, change: Change::MissingAfter }, Cause::NewerNotOffered(first))));
     }
     found
 }

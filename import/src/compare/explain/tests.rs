@@ -68,8 +68,12 @@ fn each_difference_between_histories_has_its_reason() {
     let newer = changed(|releases| releases.insert(0, release(5, "*")));
     assert_eq!(of(IN_ROLLOUT, newer), [vec![Cause::Newer(Side::Old, label(5))], vec![Cause::Newer(Side::Old, label(5))]]);
     let two = changed(|releases| releases.drain(..2).for_each(drop));
-    let released_here = vec![Cause::Newer(Side::New, label(3))];
-    assert_eq!(told(IN_ROLLOUT, &two, history(), Some(2)), [released_here.clone(), released_here]);
+    let released_here = [vec![Cause::NewerNotOffered(label(3))], vec![Cause::Newer(Side::New, label(3))]];
+    assert_eq!(told(IN_ROLLOUT, &two, history(), Some(2)), released_here);
+    // Both servers got v4, and it was disabled on the old one: only its history tells.
+    let stopped = changed(|releases| releases[0].is_disabled = true);
+    let stopped_there = [vec![Cause::NewerNotOffered(label(4))], differs(Property::Disabled, 4, true)];
+    assert_eq!(told(IN_ROLLOUT, &stopped, history(), Some(3)), stopped_there);
     let many = changed(|releases| {
         releases[1].is_disabled = true;
         releases[2].description = Some("other".into());

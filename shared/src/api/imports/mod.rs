@@ -113,6 +113,8 @@ pub struct ImportProblemsAnswer {
     pub problems: Vec<ImportProblem>,
     /// The apps of the plan that are here already: only what is new there needs a package.
     pub known_apps: Vec<KnownApp>,
+    /// The caller's apps that were imported from there, and that are not in the plan: their names.
+    pub other_apps: Vec<String>,
     /// The limits for histories and archives, so that what exceeds them is known before anything is sent.
     pub limits: ImportLimits,
 }
@@ -128,6 +130,8 @@ pub struct KnownApp {
     pub name: String,
     /// Those of the plan's deployments that are here.
     pub deployments: Vec<KnownDeployment>,
+    /// Its imported deployments that are not in the plan, because the other server does not have them any more: their names.
+    pub gone_deployments: Vec<String>,
 }
 
 /// A deployment of another server that is here already.

@@ -88,6 +88,7 @@ async fn journey(input_method: InputMethod) {
     // A release for few, then for more: by the slider where there is one.
     upload(&visit, &bundle("two"), "5", false).await;
     visit.is_at("v2").await;
+    visit.sees("v2 is a single file, which has no diffs").await;
     visit.press("Edit release").await;
     visit.is_at("Edit v2").await;
     if has_scripts {

@@ -75,3 +75,31 @@ async fn counts_are_printed_for_spreadsheets() {
     cli.expect(2, &["metrics", "--watch", "--csv"]).await;
     cli.expect(2, &["metrics", "--interval", "5"]).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_diffs_have_saved_is_told_as_an_estimate() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (key, _) = ada.create_app("demo").await;
+    for contents in ["one", "two"] {
+        ada.upload("demo", "Production", contents.as_bytes(), json!({ "appVersion": "1.0.0" })).await.assert(201);
+    }
+    app.change("UPDATE releases SET size = 1300000000", &[]).await;
+    app.add_diff(&key, ("v1", "v2"), 50_000_000).await;
+    let cli = Cli::with_token(&app.base, ada.token()).with("UPDRAFT_APP", "demo").with("UPDRAFT_DEPLOYMENT", "Production");
+    let report =
+        json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "a", "label": "v1", "status": "DeploymentSucceeded" });
+    app.anonymous().post("/v1/public/svc/report_status/deploy", report).await.assert(200);
+    assert!(!cli.expect(0, &["metrics"]).await.err.contains("diffs"));
+    assert!(!cli.expect(0, &["release", "show", "v2"]).await.out.contains("Saved"));
+
+    let report = json!({ "deployment_key": key, "client_unique_id": "a", "label": "v2" });
+    app.anonymous().post("/v1/public/svc/report_status/download", report).await.assert(200);
+    let shown = cli.expect(0, &["metrics"]).await;
+    assert!(shown.err.contains("Saved by diffs (estimate): about 1.25 GB (v2: 1.25 GB)"), "{shown:?}");
+    assert_eq!(shown.out, "v2\t0\t0%\t1\t0\t0\t-\nv1\t1\t100%\t0\t1\t0\t0%\n", "the columns are the same");
+    let saved = json!({ "total": 1_250_000_000, "labels": { "v2": 1_250_000_000 } });
+    assert_eq!(cli.json(&["metrics"]).await["estimatedBytesSaved"], saved);
+    let release = cli.expect(0, &["release", "show", "v2"]).await.out;
+    assert!(release.contains("Saved by diffs:\tabout 1.25 GB (estimate)\n"), "{release}");
+}

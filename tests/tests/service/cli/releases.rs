@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tests::cut::{BrokenNetwork, Cut};
 use tests::random::Random;
+use tests::stand_in::StandIn;
 use tests::{Bundle, Cli, Client, Options, TestApp};
 
 const RELEASES: &str = "/v1/apps/demo/deployments/Production/releases";
@@ -372,4 +373,61 @@ async fn a_package_that_grew_by_more_than_half_is_warned_of_also_in_json() {
     place.cli.write("CodePush/readme.txt", "no bundle");
     let document = place.cli.json(&create).await;
     assert!(document["warnings"][0].as_str().unwrap().contains("no JavaScript bundle"), "{document}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_is_shown_with_its_diffs_as_the_api_lists_them() {
+    let place = Place::new().await;
+    for script in ["one", "two", "one", "three"] {
+        place.release(script, &[]).await;
+    }
+    place.app.attach_diff("Production", (2, 4), 20).await;
+    let listed = place.ada.get(&format!("{RELEASES}/v4/diffs")).await.assert(200);
+    let shown = place.cli.json(&["release", "show", "v4"]).await;
+    assert_eq!((&shown["diffs"], &shown["package"]["label"]), (&listed["diffs"], &json!("v4")));
+    let size = listed["diffs"]["fullSize"].as_i64().unwrap();
+    let percent = (20 * 200 + size) / (2 * size);
+    let out = place.cli.expect(0, &["release", "show", "v4"]).await.out;
+    assert!(out.contains(&format!("Diff:\tfrom v2: 20 B instead of {size} B ({percent}%)\n")), "{out}");
+    assert!(out.contains("Diff:\tfrom v3, v1: not made, because the server makes no diffs\n"), "{out}");
+
+    place.app.refuse_diff("Production", (3, 4), "target-damaged").await;
+    let out = place.cli.expect(0, &["release", "show", "v4"]).await.out;
+    assert!(out.contains("Diff:\tfrom v3, v1: none, because the release's stored bundle is missing or damaged\n"), "{out}");
+    assert_eq!(out.matches("What to do:\t").count(), 1, "{out}");
+    assert!(out.contains("storage verify"), "{out}");
+    let out = place.cli.expect(0, &["release", "show", "v1"]).await.out;
+    assert!(!out.contains("Diff"), "{out}");
+    let single = place.ada.upload("demo", "Staging", b"a single file", json!({ "appVersion": "1.0.0" })).await;
+    single.assert_status(201);
+    let out = place.cli.expect(0, &["release", "show", "v1", "-d", "Staging"]).await.out;
+    assert!(out.contains("Diffs:\tnone, because the package is a single file\n"), "{out}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_is_shown_by_a_server_that_lists_no_diffs_or_other_ones() {
+    let place = Place::new().await;
+    let package = place.release("one", &[]).await;
+    let release = json!({ "package": package });
+    for (status, diffs, is_added) in [
+        ("404 Not Found", json!({ "error": "path was not found", "requestId": "01890a5d-ac96-774b-bcce-b302099a8057" }), false),
+        ("200 OK", json!({ "diffs": { "another": "shape" } }), true),
+    ] {
+        let answers = (release.to_string(), diffs.to_string());
+        let server = StandIn::start(move |asked| {
+            let (status, body) = if asked.line.contains("/diffs ") { (status, &answers.1) } else { ("200 OK", &answers.0) };
+            let head = format!("Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close", body.len());
+            format!("HTTP/1.1 {status}\r\n{head}\r\n\r\n{body}").into_bytes()
+        });
+        let cli =
+            Cli::with_token(&server.await.base, place.ada.token()).with("UPDRAFT_APP", "demo").with("UPDRAFT_DEPLOYMENT", "Production");
+        let shown = cli.json(&["release", "show", "v1"]).await;
+        let mut expected = release.clone();
+        if is_added {
+            expected["diffs"] = diffs["diffs"].clone();
+        }
+        assert_eq!(shown, expected);
+        let out = cli.expect(0, &["release", "show", "v1"]).await.out;
+        assert!(out.contains("Label:\tv1\n") && !out.contains("Diff"), "{out}");
+    }
 }

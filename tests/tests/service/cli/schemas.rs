@@ -66,6 +66,7 @@ async fn every_command_prints_what_the_api_promises() {
     checked.is(&["release", "create", "CodePush", "--target-version", "^1.0.0"], "post", &below("releases"), 201).await;
     checked.is(&["release", "list"], "get", &below("releases"), 200).await;
     checked.is(&["release", "show", "v1"], "get", &below("releases/{label}"), 200).await;
+    checked.is(&["release", "show", "v1"], "get", &below("releases/{label}/diffs"), 200).await;
     checked.is(&["release", "edit", "v1", "--description", "notes"], "patch", &below("release"), 200).await;
     checked.is(&["release", "disable", "v1", "--yes"], "patch", &below("release"), 200).await;
     checked.is(&["release", "enable", "v1", "--yes"], "patch", &below("release"), 200).await;

@@ -144,6 +144,34 @@ async fn collaborators_are_added_changed_and_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn people_of_an_import_without_an_account_are_shown_and_removed() {
+    let app = TestApp::spawn().await;
+    for name in ["ada", "bob"] {
+        app.register(name).await;
+    }
+    let ada = app.log_in("ada").await;
+    let people = ["bob@example.com", "eve@example.com", "grace@example.com"];
+    let planned = json!({ "sourceName": "demo", "name": "demo", "collaborators": people, "deployments": [] });
+    ada.post("/v1/imports/apps", json!({ "source": "https://old.example", "app": planned })).await.assert(200);
+    let mut reader = app.signed_in_reader("ada").await;
+    let page = reader.open(PEOPLE).await.shows("No account here yet").shows("Expires").html();
+    assert!(page.contains("eve@example.com") && page.contains("grace@example.com"), "{page}");
+    let removal = format!("{PEOPLE}/eve%40example.com/remove");
+    assert!(page.contains(&format!("href=\"{removal}\"")), "{page}");
+    let question = reader.open(&removal).await.shows("Remove eve@example.com?").shows("They get no access when they confirm this address.");
+    reader.send(&question.form()).await.is_at(PEOPLE).shows("eve@example.com has no access anymore.");
+    reader.open(&removal).await.has_status(404);
+    let left = ada.get("/v1/apps/demo/collaborators").await.assert(200)["awaited"].take();
+    assert_eq!((left.as_array().unwrap().len(), &left[0]["email"]), (1, &json!("grace@example.com")), "{left}");
+    // A Developer does not see their addresses.
+    accept(&app.log_in("bob").await, "demo", json!({})).await.assert(200);
+    let mut other = app.signed_in_reader("bob").await;
+    let page = other.open(PEOPLE).await.html();
+    assert!(!page.contains("grace@") && !page.contains("No account here yet"), "{page}");
+    other.open(&format!("{PEOPLE}/grace%40example.com/remove")).await.has_status(404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_viewer_changes_nothing_but_can_leave() {
     let app = TestApp::spawn().await;
     for name in ["ada", "bob", "eve"] {

@@ -11,6 +11,7 @@ mod binary_versions;
 mod contents;
 mod cookie_and_bearer;
 mod cookies;
+mod diffs;
 mod escaping;
 mod factors;
 mod files;

@@ -160,6 +160,28 @@ async fn a_failing_release_is_shown_where_one_acts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_diffs_have_saved_is_shown_as_an_estimate() {
+    let app = TestApp::spawn().await;
+    let one = json!({ "appVersion": "1.0.0" });
+    let (_, mut reader, key) = with_releases(&app, &[one.clone(), one]).await;
+    app.change("UPDATE releases SET size = 1300000000", &[]).await;
+    app.add_diff(&key, ("v1", "v2"), 50_000_000).await;
+    deliver(&app, &key, &[("installed", "v1")]).await;
+    let (metrics, release) = (format!("{PRODUCTION}/metrics"), format!("{PRODUCTION}/releases/v2"));
+    for page in [&metrics, &release] {
+        assert!(!reader.open(page).await.html().to_lowercase().contains("saved by diffs"), "{page}: nothing");
+    }
+    app.clock.advance(1_000);
+    deliver(&app, &key, &[("downloaded", "v2")]).await;
+    for page in [&metrics, &format!("{metrics}/live")] {
+        reader.open(page).await.shows("About 1.2 GB saved by diffs.").shows("This is an estimate");
+    }
+    reader.open(&release).await.shows("<dt>Saved by diffs</dt>").shows("<summary>About 1.2 GB ").shows("An estimate of what");
+    let other = reader.open(&format!("{PRODUCTION}/releases/v1")).await.html();
+    assert!(!other.contains("Saved by diffs"), "{other}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_rollout_is_raised_to_the_next_step() {
     let app = TestApp::spawn().await;
     let (ada, mut reader, _) = with_releases(&app, &[json!({ "appVersion": "1.0.0", "rollout": 7 })]).await;

@@ -206,6 +206,10 @@ async fn the_answers_of_both_servers_are_compared_by_the_cli() {
     let ended = run(0, &["-a", "Weather", "-d", "Staging", "--log", "access.log"]).await;
     assert!(ended.err.contains("Log lines: 2. Checks of these deployments: 1"), "{ended:?}");
     assert!(!ended.out.contains(&key) && !ended.err.contains(&key), "{ended:?}");
+    let ended = run(1, &["-a", "Weather", "--log", "access.log"]).await;
+    for part in ["the log has no check of Weather/Beta, Weather/Production: it was not compared", "Give --deployment for those"] {
+        assert!(ended.err.contains(part) && !ended.err.contains("See the reasons"), "{part} in {ended:?}");
+    }
     run(2, &["-a", "Weather", "--log", "absent.log"]).await;
     run(4, &["-a", "Weather", "-d", "Absent"]).await;
     run(4, &["-a", "Wether"]).await;

@@ -132,7 +132,7 @@ async fn an_imported_app_is_equal_and_nothing_is_called_equal_unseen() {
     has(
         &compare(&app, &source.base, &["Production", "Staging"], &["--log", log]).await,
         1,
-        &["Equal: 4.", "Weather/Staging: it was not compared"],
+        &["Equal: 4.", "the log has no check of ada@example.com:Weather/Staging: it was not compared\nGive --deployment for those"],
     );
     has(&compare(&app, &source.base, &["Staging"], &["--checks", "0"]).await, 1, &["no check was asked"]);
     has(&compare(&app, &source.base, &["Gone"], &[]).await, 1, &["Weather/Gone: deployment was not found"]);
@@ -243,7 +243,6 @@ async fn planted_differences_are_found_and_explained() {
         "short, 1 checks: Known fault of the old server: in a staged rollout it answers a short app version",
         "diff, 3 checks: The old server sends a diff",
         "newer, 5 checks: v3 was released on the old server after the import. Import again, or release it here if this deployment has releases of its own.",
-        "released, 5 checks: v3 was released here after the import.",
         "description, 5 checks: The description of v2 differs.",
         "client, 1 checks: Known fault of the old server: devices without a client ID",
     ];
@@ -257,6 +256,7 @@ async fn planted_differences_are_found_and_explained() {
         "range, 2 checks: The old server does not offer v2",
         "range, 3 checks: The target versions of v2 differ, or the old server has a newer release.",
         "cleared, 5 checks: The old server does not offer v1",
+        "released, 5 checks: v3 was released here after the import. The old server does not offer it: it may be missing, disabled or rolled back there. Use --key-file",
         "Unexplained:\n  With --key-file, a key of the old server, its histories may tell the reasons.",
         "odd, 5 checks: No reason found. Different: update_app_version.",
         "/v0.1/public/codepush/update_check?deployment_key=",
@@ -275,6 +275,7 @@ async fn planted_differences_are_found_and_explained() {
         "mandatory, 5 checks: v2 is mandatory on one of the servers only.",
         "range, 5 checks: The target versions of v2 differ.",
         "cleared, 5 checks: The old server's history is empty: it was cleared there.",
+        "released, 5 checks: v3 was released here after the import. The old server does not have it.",
     ];
     has(&explained, 0, &from_histories);
     assert!(!explained.out.contains(grace.token()) && !explained.err.contains(grace.token()));

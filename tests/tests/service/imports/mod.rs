@@ -5,6 +5,7 @@ mod bounded;
 mod by_owner;
 mod compare;
 mod first_time;
+mod going_back;
 mod killed;
 mod reference;
 mod refused;

@@ -44,6 +44,7 @@ const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/apps/demo/deployments/Staging", &["DELETE", "GET", "HEAD", "PATCH"]),
     ("/v1/apps/demo/deployments/Staging/releases", &["GET", "HEAD", "POST"]),
     ("/v1/apps/demo/deployments/Staging/releases/v1", &["GET", "HEAD"]),
+    ("/v1/apps/demo/deployments/Staging/releases/v1/diffs", &["GET", "HEAD"]),
     ("/v1/apps/demo/deployments/Staging/release", &["PATCH"]),
     ("/v1/apps/demo/deployments/Staging/promotions", &["POST"]),
     ("/v1/apps/demo/deployments/Staging/rollbacks", &["POST"]),

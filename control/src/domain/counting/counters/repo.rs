@@ -17,7 +17,8 @@ use crate::domain::counting::rules::{Changes, Place};
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-const LIST: &str = "SELECT place, active, downloaded, installed, failed FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
+const LIST: &str =
+    "SELECT place, active, downloaded, installed, failed, bytes_saved FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
 const PLACES: &str = "SELECT place FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
 const TOTALS: &str = "SELECT deployments.id AS deployment_id, CAST(SUM(active) AS BIGINT) AS active, \
     CAST(SUM(CASE WHEN place = newest THEN active ELSE 0 END) AS BIGINT) AS current, \
@@ -40,10 +41,11 @@ const EXISTING: &str = "WITH wanted (deployment, current, bucket) AS (VALUES [(?
 const OPEN_DAYS: &str = "WITH wanted (number, deployment, current) AS (VALUES [(?, ?, ?)]) SELECT CAST(number AS BIGINT), \
     (SELECT MAX(day) FROM metric_days WHERE deployment_id = deployment AND epoch = CAST(current AS BIGINT)) FROM wanted";
 // As long as the last change was no later than the open day, the current values are those at its end.
-const ADD: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, active, downloaded, installed, failed, first_day, day, open_day) \
-    VALUES [(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)] ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET \
+const ADD: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, active, downloaded, installed, failed, bytes_saved, first_day, day, \
+    open_day) VALUES [(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)] ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET \
     active = metric_counters.active + excluded.active, downloaded = metric_counters.downloaded + excluded.downloaded, \
     installed = metric_counters.installed + excluded.installed, failed = metric_counters.failed + excluded.failed, \
+    bytes_saved = metric_counters.bytes_saved + excluded.bytes_saved, \
     before_active = CASE WHEN metric_counters.day <= metric_counters.open_day THEN metric_counters.active \
         ELSE metric_counters.before_active END, \
     before_downloaded = CASE WHEN metric_counters.day <= metric_counters.open_day THEN metric_counters.downloaded \
@@ -70,6 +72,8 @@ pub struct CounterRow {
     pub installed: i64,
     /// … that have rolled back from it.
     pub failed: i64,
+    /// What diffs have saved them, an estimate in bytes.
+    pub bytes_saved: i64,
 }
 
 /// The counts of a deployment as a whole, and of its newest release that is not disabled.
@@ -176,7 +180,8 @@ pub async fn add(tx: &mut WriteTx, changes: &Changes, today: UtcDay) -> sqlx::Re
                 let change = increments.total;
                 let day = open.get(&(place.deployment.as_str(), place.epoch)).map_or(today, |open| today.max(*open));
                 query = query.bind(&place.deployment).bind(place.epoch).bind(&place.bucket).bind(change.active);
-                query = query.bind(change.downloaded).bind(change.installed).bind(change.failed).bind(day).bind(day).bind(day);
+                query = query.bind(change.downloaded).bind(change.installed).bind(change.failed).bind(increments.bytes_saved);
+                query = query.bind(day).bind(day).bind(day);
             }
             query.execute(conn).await
         })?;

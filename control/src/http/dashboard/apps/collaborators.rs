@@ -8,6 +8,7 @@ use shared::Invalid;
 use super::form_page::FormPage;
 use super::place::{self, Link, Section};
 use super::unknown_account;
+use crate::domain::access::awaited::AwaitedRow;
 use crate::domain::access::grant::{LeaveApp, ManageCollaborators, OwnApp, ReadApp};
 use crate::domain::access::listing::Collaborator;
 use crate::domain::access::{AppGrant, DashboardSession, Role};
@@ -21,6 +22,7 @@ use crate::http::dashboard::form::{Field, Form};
 use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::roles;
 use crate::http::extract::{EmailPath, encode_segment};
+use crate::infra::dates::RelativeTime;
 use crate::infra::db::ReadTx;
 
 /// The roles that can be given, and what each is for.
@@ -43,6 +45,22 @@ struct Item {
     take_back: Option<String>,
 }
 
+/// Somebody of an import who has no account yet, for those who may manage collaborators.
+struct AwaitedItem {
+    email: String,
+    role: &'static str,
+    /// Until when a confirmed address gets access.
+    expires: Option<RelativeTime>,
+    /// Where the wait is ended.
+    removal: String,
+}
+
+/// Somebody who can be removed.
+enum Removable {
+    Collaborator(Collaborator),
+    Awaited(AwaitedRow),
+}
+
 #[derive(Template)]
 #[template(path = "dashboard/collaborators.html")]
 struct CollaboratorsPage<'p> {
@@ -50,6 +68,7 @@ struct CollaboratorsPage<'p> {
     crumbs: Vec<Link>,
     sections: Vec<Link>,
     people: Vec<Item>,
+    awaited: Vec<AwaitedItem>,
     page: String,
     /// The form that adds one, for those who may.
     form: Option<&'p Form>,
@@ -96,6 +115,7 @@ async fn page(app: &AppState, frame: &Frame, grant: &AppGrant<ReadApp>, form: &F
     let mut tx = app.db.read().await?;
     let people = service::list(&mut tx, grant).await?;
     let waiting = service::waiting(&mut tx, grant).await?;
+    let awaited = service::awaited(&mut tx, grant, app.now()).await?;
     drop(tx);
     let (name, can_manage) = (grant.called(), grant.also::<ManageCollaborators>());
     let is_owner = people.iter().any(|one| one.is_current_account && one.permission == Role::Owner);
@@ -112,10 +132,17 @@ async fn page(app: &AppState, frame: &Frame, grant: &AppGrant<ReadApp>, form: &F
             email: one.email,
         }
     };
+    let awaited_item = |one: AwaitedRow| AwaitedItem {
+        removal: frame.path(&format!("{}/remove", page_of_one(name, &one.email))),
+        role: one.permission.as_str(),
+        expires: Some(RelativeTime::of(one.expires, frame.now())),
+        email: one.email,
+    };
     form.page(&CollaboratorsPage {
         crumbs: place::crumbs(frame, &[(name, place::app(name))]),
         sections: place::sections(frame, grant, Section::Collaborators),
         people: people.into_iter().map(item).collect(),
+        awaited: awaited.into_iter().map(awaited_item).collect(),
         page: frame.path(&page_of(name)),
         form: can_manage.then_some(form),
         roles: ROLES,
@@ -177,6 +204,17 @@ async fn find(app: &AppState, grant: &AppGrant<ReadApp>, email: &str) -> Result<
     people.into_iter().find(|one| for_lookup(&one.email) == email).ok_or(Error::NotFound(Thing::Collaborator))
 }
 
+/// Who has this address: a collaborator, or somebody who is awaited. Errors: 404.
+async fn find_removable(app: &AppState, grant: &AppGrant<ReadApp>, email: &str) -> Result<Removable> {
+    match find(app, grant, email).await {
+        Err(Error::NotFound(_)) => {}
+        found => return found.map(Removable::Collaborator),
+    }
+    let awaited = service::awaited(&mut app.db.read().await?, grant, app.now()).await?;
+    let found = awaited.into_iter().find(|one| for_lookup(&one.email) == email);
+    found.map(Removable::Awaited).ok_or(Error::NotFound(Thing::Collaborator))
+}
+
 fn page_for_one(frame: &Frame, name: &str, one: &Collaborator, form: &Form, chosen: &str) -> Result<Response> {
     form.page(&One {
         crumbs: place::crumbs(frame, &[(name, place::app(name)), ("Collaborators", page_of(name))]),
@@ -224,17 +262,24 @@ pub(super) async fn change(
     }
 }
 
-fn removal_page(frame: &Frame, name: &str, found: &Collaborator, form: &Form) -> Result<Response> {
-    let is_transfer = found.permission == Role::Owner;
-    let (title, text, button) = if is_transfer {
-        ("Take back the app?".to_owned(), format!("{} loses access at once, and you own the app again.", found.email), "Take back app")
-    } else {
-        (format!("Remove {}?", found.email), "They lose access at once, with all their keys. They are not told.".to_owned(), "Remove")
+fn removal_page(frame: &Frame, name: &str, found: &Removable, form: &Form) -> Result<Response> {
+    let (email, title, text, button) = match found {
+        Removable::Collaborator(Collaborator { email, permission: Role::Owner, .. }) => {
+            let text = format!("{email} loses access at once, and you own the app again.");
+            (email, "Take back the app?".to_owned(), text, "Take back app")
+        }
+        Removable::Collaborator(Collaborator { email, .. }) => {
+            (email, format!("Remove {email}?"), "They lose access at once, with all their keys. They are not told.".to_owned(), "Remove")
+        }
+        Removable::Awaited(AwaitedRow { email, .. }) => {
+            let text = "They get no access when they confirm this address. You can add them once they have an account.";
+            (email, format!("Remove {email}?"), text.to_owned(), "Remove")
+        }
     };
     form.page(&FormPage {
         crumbs: place::crumbs(frame, &[(name, place::app(name)), ("Collaborators", page_of(name))]),
         text: vec![text],
-        page: frame.path(&format!("{}/remove", page_of_one(name, &found.email))),
+        page: frame.path(&format!("{}/remove", page_of_one(name, email))),
         back: frame.path(&page_of(name)),
         is_dangerous: true,
         title,
@@ -251,7 +296,7 @@ pub(super) async fn show_removal(
     grant: AppGrant<ReadApp>,
     EmailPath(email): EmailPath,
 ) -> Result<Response> {
-    let found = find(&app, &grant, &email).await?;
+    let found = find_removable(&app, &grant, &email).await?;
     removal_page(&frame, grant.called(), &found, &Form::default())
 }
 
@@ -263,15 +308,14 @@ pub(super) async fn remove(
     grant: AppGrant<ReadApp>,
     EmailPath(email): EmailPath,
 ) -> Result<Response> {
-    let found = find(&app, &grant, &email).await;
+    let found = find_removable(&app, &grant, &email).await;
+    let is_collaborator = |is: fn(&Collaborator) -> bool| matches!(&found, Ok(Removable::Collaborator(one)) if is(one));
     match service::remove(&app, &right, &email).await {
         // Those who remove themselves see the app no longer.
-        Ok(()) if found.as_ref().is_ok_and(|one| one.is_current_account) => {
-            frame.redirect_with_flash("/", &Flash::good("You left the app."))
-        }
+        Ok(()) if is_collaborator(|one| one.is_current_account) => frame.redirect_with_flash("/", &Flash::good("You left the app.")),
         // Somebody else was faster.
         Ok(()) | Err(Error::NotFound(Thing::Collaborator)) => {
-            let took_back = found.is_ok_and(|one| one.permission == Role::Owner);
+            let took_back = is_collaborator(|one| one.permission == Role::Owner);
             let text = format!("{}{email} has no access anymore.", if took_back { "You own the app again. " } else { "" });
             frame.redirect_with_flash(&page_of(grant.called()), &Flash::good(text))
         }

@@ -78,6 +78,8 @@ struct Live<'p> {
     counts: Vec<CountRow>,
     /// The number of counters that are left out.
     hidden: usize,
+    /// How much diffs have saved, if they have.
+    saved: Option<String>,
 }
 
 /// The counts of a release or a binary version.
@@ -211,6 +213,7 @@ fn imported(frame: &Frame, level: StartingLevel) -> Imported {
         downloaded: counts.downloaded,
         installed: counts.installed,
         failed: counts.failed,
+        ..CounterRow::default()
     };
     // Without links: the source may have counts of releases that it does not have any more.
     let (counts, hidden) = counts(level.counts.into_iter().map(row).collect(), |_| String::new());
@@ -263,8 +266,9 @@ pub(super) async fn show_live(
 async fn live<'p>(app: &AppState, frame: &Frame, grant: &AppGrant<ReadMetrics>, deployment: &str, address: &'p str) -> Result<Live<'p>> {
     let recent = recent::read(app, grant, deployment, LIVE_MINUTES).await?;
     let rows = counters::list(&mut app.db.read().await?, grant, deployment).await?;
+    let saved = view::saved(rows.iter().fold(0_i64, |sum, row| sum.saturating_add(row.bytes_saved)));
     let (counts, hidden) = counts(rows, |label| frame.path(&place::release(grant.called(), deployment, label)));
-    Ok(Live { address, time: dates::second(app.now()), rows: minutes(&recent), counts, hidden })
+    Ok(Live { address, time: dates::second(app.now()), rows: minutes(&recent), counts, hidden, saved })
 }
 
 /// Every minute of the last hour: what was downloaded, installed and failed.
@@ -356,7 +360,7 @@ mod tests {
 
     #[test]
     fn the_newest_release_and_the_most_used_counts_are_shown() {
-        let row = |place: String, active| CounterRow { place, active, downloaded: 0, installed: 0, failed: 0 };
+        let row = |place: String, active| CounterRow { place, active, ..CounterRow::default() };
         let mut rows: Vec<_> = (1..=60).map(|label| row(format!("v{label}"), 100 - label)).collect();
         rows.push(row("1.0.0".to_owned(), 1_000));
         let (shown, hidden) = counts(rows, |label| label.to_string());

@@ -10,6 +10,7 @@ mod check;
 mod collaborators;
 mod contents;
 mod deployment;
+mod diffs;
 mod edit;
 mod failing;
 mod first_steps;

@@ -9,6 +9,7 @@ use shared::signature::download_url;
 use super::audience::{audience, label_of};
 use super::contents;
 use super::deployment::{next_step, promotion};
+use super::diffs;
 use super::failing;
 use super::place::{self, Link, Section};
 use super::release_record::{Event, Point};
@@ -17,6 +18,7 @@ use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::apps::events;
 use crate::domain::counting::counters::{self, repo::CounterRow};
 use crate::domain::counting::recent;
+use crate::domain::diffs::listing;
 use crate::domain::error::Result;
 use crate::domain::releases::ReleaseMethod;
 use crate::domain::releases::outlook::Outlook;
@@ -130,8 +132,10 @@ struct ReleasePage<'p> {
     download: String,
     /// Who released it with which credential, for those who may see the app's activity.
     credential: Option<&'static str>,
+    /// `None` without an earlier release.
+    diffs: Option<diffs::View>,
     contents: contents::View,
-    counts: [Count; 5],
+    counts: Vec<Count>,
     /// `None` once its first two days are over.
     first_days: Option<Vec<Point>>,
     metrics: String,
@@ -147,13 +151,17 @@ struct Count {
 }
 
 impl Count {
-    /// The counts of a release; `all` is the number of the deployment's active devices.
-    fn all(row: Option<&CounterRow>, all: i64) -> [Self; 5] {
+    /// The counts of a release, and what diffs have saved, if they have; `all` is the number of the deployment's active devices.
+    fn all(row: Option<&CounterRow>, all: i64) -> Vec<Self> {
         let [active, downloaded, installed, failed] =
             row.map_or([0; 4], |counts| [counts.active, counts.downloaded, counts.installed, counts.failed]);
         let tried = installed.saturating_add(failed);
         let of = |name, number, definition| Self { name, number, definition };
-        [
+        let saved = view::saved(row.map_or(0, |counts| counts.bytes_saved)).map(|saved| {
+            let definition = "An estimate of what devices did not have to download, because they got a diff instead of the full release. It grows with a device's first download report of that label, if there is a diff from the release that it last reported.";
+            of("Saved by diffs", saved, definition)
+        });
+        let counts = [
             of(
                 "Active",
                 format!("{} ({} of the deployment's devices)", view::grouped(active), view::share(active, all)),
@@ -179,7 +187,8 @@ impl Count {
                 format!("{} ({} of {})", view::share(failed, tried), view::grouped(failed), view::grouped(tried)),
                 "Failed devices, as a share of those that have run it or rolled back from it.",
             ),
-        ]
+        ];
+        counts.into_iter().chain(saved).collect()
     }
 }
 
@@ -198,12 +207,15 @@ pub(super) async fn show(
     let (row, before) = service::with_previous(&mut tx, &grant, &deployment, label).await?;
     let counters = counters::list(&mut tx, &metrics, &deployment).await?;
     let events = events::of_release(&mut tx, &grant, &row.id, MAX_EVENTS).await?;
+    let listing = listing::of(&mut tx, &grant, &deployment, label).await?;
     drop(tx);
     let events = events.into_iter().map(|event| Event::of(&frame, event)).collect::<Result<Vec<_>>>()?;
     let all = counters.iter().map(|row| row.active).sum();
     let place_name = label.to_string();
     let first_days = recent::first_days(&app, &metrics, &deployment, label, row.upload_time).await?;
     let release = Summary::of(&frame, (name, &deployment), &row)?;
+    let is_known = (before.is_some(), app.settings.makes_diffs);
+    let diffs = diffs::view(&frame, (name, &deployment, &release.label), &listing, is_known)?;
     let earlier =
         before.as_ref().map(|before| contents::link(&frame, (name, &deployment), before).map(|link| (link, before))).transpose()?;
     let page = format!("{}/contents", release.page);
@@ -231,6 +243,7 @@ pub(super) async fn show(
         size: view::bytes(row.size),
         download: download_url(&app.download_urls(), &BlobKey { app: grant.app().clone(), sha256: row.blob_sha256 }),
         credential: events.iter().find(|event| event.is_creation).map(|event| event.credential),
+        diffs,
         contents,
         counts: Count::all(counted, all),
         first_days: first_days.map(|points| points.into_iter().map(Point::of).collect()),

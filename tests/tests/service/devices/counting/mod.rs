@@ -3,6 +3,7 @@
 mod active_release;
 mod anonymous;
 mod binary_versions;
+mod bytes_saved;
 mod device_moves;
 mod order;
 mod replay_command;

@@ -304,3 +304,24 @@ async fn a_bucket_that_cannot_be_written_to_is_found_at_the_start() {
     let error = bucket_in(&bucket, root.path(), &bucket.settings()[2].1).await.unwrap_err().to_string();
     assert!(error.starts_with("cannot write to the bucket bundles: "), "{error}");
 }
+
+#[tokio::test]
+async fn a_bucket_gets_a_connection_for_each_download() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("bundles?endpoint=https://{}", listener.local_addr().unwrap());
+    let config = StorageConfig::Bucket {
+        address: BucketAddress::parse(&address).unwrap(),
+        credentials: Some(Credentials::new("id".to_owned(), "secret".to_owned(), None)),
+    };
+    let root = TempDir::new().unwrap();
+    let opening = tokio::spawn(Storage::connect(config, root.path().to_owned()));
+    let (mut connection, _) = listener.accept().await.unwrap();
+    let mut head = [0; 5];
+    connection.read_exact(&mut head).await.unwrap();
+    assert_eq!(head[0], 22, "a handshake of TLS");
+    let mut hello = vec![0; usize::from(u16::from_be_bytes([head[3], head[4]]))];
+    connection.read_exact(&mut hello).await.unwrap();
+    // With HTTP/2, all downloads would share one connection, and devices that stop reading would stop the others.
+    assert!(!hello.windows(3).any(|bytes| bytes == b"\x02h2"), "HTTP/2 is offered");
+    opening.abort();
+}

@@ -112,7 +112,7 @@ async fn a_blob_is_discarded_only_by_its_last_user_and_never_with_a_release() {
     let (id, hash) = (AppId::try_from(id.as_str()).unwrap(), Sha256Hex::of(b"bytes"));
     let touch = async || {
         let mut tx = app.db().write().await.unwrap();
-        let used = releases::touch(&mut tx, &id, &hash, 5, app.clock.now()).await.unwrap().unwrap();
+        let used = releases::touch(&mut tx, &id, &hash, 5, releases::Purpose::Package, app.clock.now()).await.unwrap().unwrap();
         tx.commit().await.unwrap();
         used
     };

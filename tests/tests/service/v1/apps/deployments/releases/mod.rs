@@ -3,6 +3,8 @@
 mod concurrent_uploads;
 mod deletion;
 mod deployment_replaced_during_upload;
+mod diffs;
+mod diffs_of_release;
 mod idempotency;
 mod listing;
 mod upload;

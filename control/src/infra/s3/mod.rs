@@ -2,7 +2,10 @@
 //!
 //! The SDK reads neither files nor variables for addresses: all of it is in the address, so that it is checked when it is read.
 
+mod http;
+
 use std::fmt;
+use std::io;
 use std::time::Duration;
 
 use aws_config::default_provider::credentials::DefaultCredentialsChain;
@@ -111,19 +114,19 @@ pub struct Patience {
     pub attempts: u32,
 }
 
-/// A client of a bucket's service. Without credentials, the SDK looks for them in its usual places when it needs them.
-pub async fn client(address: &BucketAddress, credentials: Option<Credentials>, patience: Patience) -> Client {
-    let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
+/// A client of a bucket's service. Without credentials, the SDK looks for them in its usual places when it needs them. Errors: this machine has no certificates
+/// to verify the service by.
+pub async fn client(address: &BucketAddress, credentials: Option<Credentials>, patience: Patience) -> io::Result<Client> {
+    let has_tls = address.endpoint.as_ref().is_none_or(|endpoint| endpoint.starts_with("https://"));
+    let http = http::client(CONNECT, has_tls)?;
     let region = Region::new(address.region.clone());
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(CONNECT)
-        .operation_attempt_timeout(patience.attempt)
-        .operation_timeout(patience.request)
-        .build();
+    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(patience.attempt).operation_timeout(patience.request).build();
     let provider = if let Some(Credentials(credentials)) = credentials {
         SharedCredentialsProvider::new(credentials)
     } else {
-        let places = ProviderConfig::without_region().with_http_client(http.clone()).with_region(Some(region.clone()));
+        // With the SDK's own client, which gives up soon where a machine has no role.
+        let of_sdk = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
+        let places = ProviderConfig::without_region().with_http_client(of_sdk).with_region(Some(region.clone()));
         let chain = DefaultCredentialsChain::builder().configure(places).region(region.clone()).build().await;
         SharedCredentialsProvider::new(chain)
     };
@@ -141,5 +144,5 @@ pub async fn client(address: &BucketAddress, credentials: Option<Credentials>, p
         // A custom endpoint may have no subdomain per bucket, so the bucket goes into the path.
         config = config.endpoint_url(format!("{}/", endpoint.trim_end_matches('/'))).force_path_style(true);
     }
-    Client::from_conf(config.build())
+    Ok(Client::from_conf(config.build()))
 }

@@ -1,0 +1,152 @@
+//! From which packages a release needs a diff. Pure.
+//!
+//! A device is offered a release only on a binary that both target, so only earlier releases for the same binaries count (wire facts, part 5.3). Of these: the
+//! release that a rollback replaces, the newest five, then those with the most devices until 90 % of the devices have a diff; 15 packages at most.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use shared::hash::{PackageHash, Sha256Hex};
+use shared::version::Range;
+
+use super::repo::ReleaseRow;
+use crate::domain::releases::ReleaseMethod;
+
+/// The newest packages that always get a diff.
+const NEWEST: usize = 5;
+/// Packages that one release has diffs from, at most.
+pub const MOST: usize = 15;
+/// How many devices should be offered a diff, in percent.
+const ENOUGH: i128 = 90;
+/// After so many packages without a diff, no further ones are tried: they would fail, too.
+const MOST_FAILED: usize = 30;
+
+/// How many devices run each label, by its number.
+pub type Devices = BTreeMap<i64, i64>;
+
+/// What is known of a pair of packages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// There is a diff.
+    Made,
+    /// There is none, and will not be.
+    Failed,
+}
+
+/// A package that a release needs a diff from, if there can be one.
+#[derive(Clone, Copy, Debug)]
+pub struct Base<'r> {
+    /// The newest release with the package.
+    pub release: &'r ReleaseRow,
+    /// What is known of its diff.
+    pub known: Option<Known>,
+}
+
+/// A package that devices may have.
+struct Candidate<'r> {
+    base: Base<'r>,
+    devices: i64,
+    is_chosen: bool,
+}
+
+/// The packages that `target` needs a diff from, the most important first. `newest_first` are all releases of the deployment; `known` what is known of the diff from a bundle.
+pub fn choose<'r>(
+    target: &ReleaseRow,
+    newest_first: &'r [ReleaseRow],
+    devices: &Devices,
+    known: impl Fn(&Sha256Hex) -> Option<Known>,
+) -> Vec<Base<'r>> {
+    let mut candidates = candidates(target, newest_first, devices, known);
+    let places: HashMap<&PackageHash, usize> =
+        candidates.iter().enumerate().map(|(place, candidate)| (&candidate.base.release.package_hash, place)).collect();
+    let mut queue: Vec<usize> = Vec::new();
+    if target.release_method == ReleaseMethod::Rollback
+        && let Some(replaced) = newest_first.iter().find(|release| release.label < target.label)
+    {
+        queue.extend(places.get(&replaced.package_hash));
+    }
+    // Candidates are in the order of their newest release.
+    let older = candidates.iter().enumerate().filter(|(_, candidate)| candidate.base.release.label < target.label);
+    queue.extend(older.take(NEWEST).map(|(place, _)| place));
+    let all: i64 = candidates.iter().map(|candidate| candidate.devices).sum();
+    let mut by_devices: Vec<usize> = (0..candidates.len()).filter(|place| candidates.get(*place).is_some_and(|c| c.devices > 0)).collect();
+    by_devices.sort_by_key(|place| Reverse(candidates.get(*place).map_or(0, |candidate| candidate.devices)));
+    let fixed = queue.len();
+    queue.extend(by_devices);
+    let (mut covered, mut failed) = (0, 0);
+    let mut chosen: Vec<Base<'r>> = Vec::new();
+    for (turn, place) in queue.into_iter().enumerate() {
+        let is_enough = i128::from(covered) * 100 >= i128::from(all) * ENOUGH;
+        let held = chosen.iter().filter(|base| base.known != Some(Known::Failed)).count();
+        if (turn >= fixed && is_enough) || held >= MOST || failed >= MOST_FAILED {
+            break;
+        }
+        let Some(candidate) = candidates.get_mut(place).filter(|candidate| !candidate.is_chosen) else { continue };
+        candidate.is_chosen = true;
+        if candidate.base.known == Some(Known::Failed) {
+            failed += 1;
+        } else {
+            covered += candidate.devices;
+        }
+        chosen.push(candidate.base);
+    }
+    chosen
+}
+
+/// The packages that devices may have when they are offered `target`, by their newest release, newest first.
+fn candidates<'r>(
+    target: &ReleaseRow,
+    newest_first: &'r [ReleaseRow],
+    devices: &Devices,
+    known: impl Fn(&Sha256Hex) -> Option<Known>,
+) -> Vec<Candidate<'r>> {
+    let Ok(range) = Range::parse(&target.app_version) else { return Vec::new() };
+    // Each distinct range is evaluated once, however many releases have it.
+    let mut evaluated: HashMap<&str, bool> = HashMap::new();
+    let mut places: HashMap<&PackageHash, usize> = HashMap::new();
+    let mut candidates: Vec<Candidate<'r>> = Vec::new();
+    for release in newest_first {
+        let is_match = *evaluated.entry(&release.app_version).or_insert_with(|| matches(&range, &release.app_version));
+        if !is_match || release.package_hash == target.package_hash {
+            continue;
+        }
+        let devices = devices.get(&release.label).copied().unwrap_or_default().max(0);
+        if let Some(candidate) = places.get(&release.package_hash).and_then(|place| candidates.get_mut(*place)) {
+            candidate.devices = candidate.devices.saturating_add(devices);
+            continue;
+        }
+        places.insert(&release.package_hash, candidates.len());
+        // A package of one file has no diffs.
+        let known = if release.manifest_sha256.is_some() { known(&release.blob_sha256) } else { Some(Known::Failed) };
+        candidates.push(Candidate { base: Base { release, known }, devices, is_chosen: false });
+    }
+    candidates
+}
+
+/// Whether a device with a release for `earlier` can be offered one for `range` (wire facts, part 5.3).
+fn matches(range: &Range, earlier: &str) -> bool {
+    // Ranges are checked when they are stored.
+    let Ok(earlier) = Range::parse(earlier) else { return false };
+    match range.as_exact() {
+        Some(version) => earlier.satisfies(version),
+        None => earlier.canonical() == range.canonical() || earlier.as_exact().is_some_and(|version| range.satisfies(version)),
+    }
+}
+
+/// The source hashes that stay although the choice has others: while there is room, those with the most devices. A diff that was offered is not taken away
+/// only to be needed again.
+pub fn kept<'a>(
+    attached: &'a [PackageHash],
+    chosen: &BTreeSet<&PackageHash>,
+    newest_first: &[ReleaseRow],
+    devices: &Devices,
+) -> Vec<&'a PackageHash> {
+    let mut on: HashMap<&PackageHash, i64> = HashMap::new();
+    for release in newest_first {
+        *on.entry(&release.package_hash).or_default() += devices.get(&release.label).copied().unwrap_or_default();
+    }
+    let mut others: Vec<&PackageHash> = attached.iter().filter(|hash| !chosen.contains(hash) && on.contains_key(hash)).collect();
+    others.sort_by_key(|hash| Reverse(on.get(*hash).copied().unwrap_or_default()));
+    others.truncate(MOST.saturating_sub(chosen.len()));
+    others
+}

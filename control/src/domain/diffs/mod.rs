@@ -1,0 +1,20 @@
+//! Diffs: small updates for devices that have an earlier package. They are made after a release is committed, and offered once they are there; until then, and
+//! if anything is wrong with one, devices get the whole bundle.
+//!
+//! - `choice`: from which packages a release needs a diff (pure).
+//! - `packages`: reads packages from storage, which is not trusted.
+//! - `making`: makes one diff, and applies it as a device would before anybody is offered it.
+//! - `turn`: the work for one app, a release at a time; [`crate::jobs::diffs`] repeats it. It shares diffs between releases of equal bundles.
+//! - `listing`: what became of a release's diffs, for people.
+//!
+//! A diff is for a pair of bundles, byte for byte, and the package hash says which devices are offered it. Start reading at [`turn::take`].
+
+pub mod choice;
+pub mod listing;
+mod making;
+mod packages;
+mod problem;
+pub mod repo;
+pub mod turn;
+
+pub use problem::Problem;

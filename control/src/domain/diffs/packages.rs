@@ -1,0 +1,135 @@
+//! Reads packages from storage. It is not trusted: what is not what was stored is a [`Problem`].
+
+use std::io;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use shared::archive;
+use shared::diff::{Layout, LayoutRead};
+use shared::hash::{BlobKey, Sha256Hex};
+use shared::ids::AppId;
+use shared::package::Manifest;
+use tempfile::NamedTempFile;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::Problem;
+use super::repo::ReleaseRow;
+use crate::domain::context::Context;
+use crate::domain::error::{Error, Result};
+
+/// The largest manifest, in bytes: more than 60,000 files with names of usual length.
+const MAX_MANIFEST: u64 = 8 << 20;
+/// The longest directory of an archive, in bytes.
+const MAX_DIRECTORY: u64 = 16 << 20;
+/// Bytes that are copied at once.
+const BUFFER: usize = 128 << 10;
+
+/// The files of a package, and how they lie on a device.
+#[derive(Debug)]
+pub(super) struct Files {
+    /// The files and their hashes.
+    pub manifest: Manifest,
+    /// Their names in the archive.
+    pub layout: Layout,
+}
+
+/// The package of a release, in a file of this machine.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Its files.
+    pub files: Files,
+    /// The archive. Its bytes have the hash that the release says.
+    pub archive: NamedTempFile,
+    /// The archive's length in bytes.
+    pub length: u64,
+}
+
+/// Reads the files of a release's package, without its archive.
+pub(super) async fn files(
+    app: &Context,
+    of: &AppId,
+    release: &ReleaseRow,
+    damaged: Problem,
+) -> Result<std::result::Result<Files, Problem>> {
+    let Some(manifest) = &release.manifest_sha256 else { return Ok(Err(damaged)) };
+    let bytes = match end(app, of, manifest, None, MAX_MANIFEST).await? {
+        Ok((bytes, _)) => bytes,
+        Err(unreadable) => return Ok(Err(unreadable.unwrap_or(damaged))),
+    };
+    let expected = manifest.clone();
+    let parsed = blocking(move || (Sha256Hex::of(&bytes) == expected).then(|| Manifest::from_json(&bytes).ok()).flatten());
+    let Some(manifest) = parsed.await? else { return Ok(Err(damaged)) };
+    let mut count = archive::MIN_TAIL;
+    // The second time, all of the directory is read.
+    for _ in 0..2 {
+        let (tail, length) = match end(app, of, &release.blob_sha256, Some(count), MAX_DIRECTORY).await? {
+            Ok(found) => found,
+            Err(unreadable) => return Ok(Err(unreadable.unwrap_or(damaged))),
+        };
+        match blocking(move || Layout::read(&tail, length)).await? {
+            Ok(LayoutRead::Known(layout)) => return Ok(Ok(Files { manifest, layout })),
+            Ok(LayoutRead::From(offset)) => count = length.saturating_sub(offset),
+            Err(_) => return Ok(Err(damaged)),
+        }
+    }
+    Ok(Err(damaged))
+}
+
+/// Reads a release's package, and copies its archive to this machine.
+pub(super) async fn target(app: &Context, of: &AppId, release: &ReleaseRow) -> Result<std::result::Result<Arc<Target>, Problem>> {
+    let files = match files(app, of, release, Problem::TargetDamaged).await? {
+        Ok(files) => files,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    if files.manifest.package_hash() != release.package_hash {
+        return Ok(Err(Problem::OtherHash));
+    }
+    let key = BlobKey { app: of.clone(), sha256: release.blob_sha256.clone() };
+    let Some(mut reader) = app.storage.open(&key, None).await.map_err(Error::unavailable)? else { return Ok(Err(Problem::TargetDamaged)) };
+    let length = reader.total_length();
+    if u64::try_from(release.size).ok() != Some(length) {
+        return Ok(Err(Problem::TargetDamaged));
+    }
+    let archive = NamedTempFile::new_in(app.storage.temp_dir()).map_err(Error::unavailable)?;
+    let mut writer = tokio::fs::File::from_std(archive.reopen().map_err(Error::unavailable)?);
+    let (mut hasher, mut buffer) = (Sha256::new(), vec![0; BUFFER]);
+    loop {
+        let count = reader.read(&mut buffer).await.map_err(Error::unavailable)?;
+        let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
+        hasher.update(bytes);
+        writer.write_all(bytes).await.map_err(Error::unavailable)?;
+    }
+    writer.flush().await.map_err(Error::unavailable)?;
+    if Sha256Hex::from_digest(hasher.finalize().into()) != release.blob_sha256 {
+        return Ok(Err(Problem::TargetDamaged));
+    }
+    Ok(Ok(Arc::new(Target { files, archive, length })))
+}
+
+/// The last `count` bytes of an object, or all, and the object's length. `None` as the problem if it is missing. Errors: the storage's; they may pass.
+async fn end(
+    app: &Context,
+    of: &AppId,
+    sha256: &Sha256Hex,
+    count: Option<u64>,
+    limit: u64,
+) -> Result<std::result::Result<(Vec<u8>, u64), Option<Problem>>> {
+    let key = BlobKey { app: of.clone(), sha256: sha256.clone() };
+    let Some(length) = app.storage.length(&key).await.map_err(Error::unavailable)? else { return Ok(Err(None)) };
+    let start = length.saturating_sub(count.unwrap_or(length));
+    if length - start > limit {
+        return Ok(Err(Some(Problem::TooManyFiles)));
+    }
+    let read = async {
+        let Some(mut reader) = app.storage.open(&key, Some(start..length)).await? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes).await?;
+        Ok::<_, io::Error>(Some(bytes))
+    };
+    Ok(read.await.map_err(Error::unavailable)?.map(|bytes| (bytes, length)).ok_or(None))
+}
+
+/// Runs work that takes a while of a core, such as hashing and parsing.
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(Error::internal)
+}

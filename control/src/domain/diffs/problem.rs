@@ -1,0 +1,76 @@
+//! Why there is no diff between two packages.
+
+use std::fmt;
+
+use crate::stored_text;
+
+/// Why there is no diff between two packages. Devices download the whole bundle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// Both have the same files.
+    SameFiles,
+    /// The earlier package is a single file.
+    SingleFile,
+    /// It would be larger than 80 % of the bundle.
+    TooLarge,
+    /// Names of files: on a device's disk, the diff would not give the release's files.
+    UnsafeNames,
+    /// Devices compute another hash for the release's files than the release has, so they would refuse every diff.
+    OtherHash,
+    /// The stored bundle of the release is missing or damaged.
+    TargetDamaged,
+    /// The stored bundle of the earlier release is missing or damaged.
+    BaseDamaged,
+    /// A package has too many files, or too long names.
+    TooManyFiles,
+    /// The diff was made, but applying it did not give the release's files.
+    NotApplicable,
+}
+
+stored_text!(
+    Problem,
+    "must be the name of a problem of diffs",
+    SameFiles = "same-files",
+    SingleFile = "single-file",
+    TooLarge = "too-large",
+    UnsafeNames = "unsafe-names",
+    OtherHash = "other-hash",
+    TargetDamaged = "target-damaged",
+    BaseDamaged = "base-damaged",
+    TooManyFiles = "too-many-files",
+    NotApplicable = "not-applicable"
+);
+
+impl Problem {
+    /// Whether something has to be repaired: not for a diff that would be of no use.
+    pub fn is_fault(self) -> bool {
+        matches!(self, Self::TargetDamaged | Self::BaseDamaged | Self::NotApplicable)
+    }
+
+    /// Whether no other diff to the same release can be made either.
+    pub fn is_of_target(self) -> bool {
+        matches!(self, Self::TargetDamaged | Self::OtherHash)
+    }
+
+    /// Whether the same may work later.
+    pub fn may_pass(self) -> bool {
+        matches!(self, Self::TargetDamaged | Self::BaseDamaged)
+    }
+}
+
+/// For people.
+impl fmt::Display for Problem {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Self::SameFiles => "both have the same files",
+            Self::SingleFile => "the earlier package is a single file",
+            Self::TooLarge => "the diff would be larger than 80 % of the bundle",
+            Self::UnsafeNames => "some devices could not apply a diff between files of these names",
+            Self::OtherHash => "devices compute another hash for these files than the release has",
+            Self::TargetDamaged => "the release's stored bundle is missing or damaged",
+            Self::BaseDamaged => "the earlier release's stored bundle is missing or damaged",
+            Self::TooManyFiles => "a package has too many files, or too long names",
+            Self::NotApplicable => "applying the diff did not give the release's files",
+        })
+    }
+}

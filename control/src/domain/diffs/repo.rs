@@ -1,0 +1,128 @@
+//! SQL of diffs.
+
+use shared::hash::{PackageHash, Sha256Hex};
+use shared::ids::{AppId, DeploymentId, ReleaseId};
+use shared::time::UnixMillis;
+
+use super::Problem;
+use crate::domain::releases::ReleaseMethod;
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+const RELEASES: &str = "SELECT id, label, app_version, is_disabled, rollout, package_hash, blob_sha256, manifest_sha256, size, release_method, upload_time \
+    FROM releases WHERE deployment_id = $1 ORDER BY label DESC";
+const PACKAGE_OF: &str = "SELECT package_hash, blob_sha256 FROM releases WHERE id = $1";
+const MADE: &str = "SELECT base_sha256, blob_sha256, size, problem, made_time FROM package_diffs WHERE app_id = $1 AND target_sha256 = $2";
+const RECORD: &str = "INSERT INTO package_diffs (app_id, target_sha256, base_sha256, blob_sha256, size, problem, made_time, times) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, 1) ON CONFLICT (app_id, target_sha256, base_sha256) DO UPDATE SET blob_sha256 = excluded.blob_sha256, \
+    size = excluded.size, problem = excluded.problem, made_time = excluded.made_time, times = package_diffs.times + 1";
+const FORGET: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND target_sha256 = $2 AND base_sha256 = $3";
+const ATTACH: &str = "INSERT INTO release_diffs (release_id, source_hash, blob_sha256, size) VALUES ($1, $2, $3, $4) \
+    ON CONFLICT (release_id, source_hash) DO UPDATE SET blob_sha256 = excluded.blob_sha256, size = excluded.size";
+const DETACH: &str = "DELETE FROM release_diffs WHERE release_id = $1 AND source_hash = $2";
+// Its packages or the diff itself were deleted, because nothing needed them any more.
+const TIDY: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND NOT ( \
+    EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.target_sha256) \
+    AND EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.base_sha256) \
+    AND (blob_sha256 IS NULL OR EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.blob_sha256)))";
+const REPORTED: &str = "SELECT DISTINCT d.app_id FROM metric_minutes m JOIN deployments d ON d.id = m.deployment_id \
+    WHERE m.minute >= $1 AND d.app_id > $2 ORDER BY d.app_id LIMIT $3";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[RELEASES, PACKAGE_OF, MADE, RECORD, FORGET, ATTACH, DETACH, TIDY, REPORTED];
+
+/// What diffs need of a release.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct ReleaseRow {
+    /// Its id.
+    pub id: ReleaseId,
+    /// The number of its label.
+    pub label: i64,
+    /// The app binary versions that it targets.
+    pub app_version: String,
+    /// Whether it is disabled: offered to no device.
+    pub is_disabled: bool,
+    /// 1-99 for a staged rollout.
+    pub rollout: Option<i64>,
+    /// The hash of its contents.
+    pub package_hash: PackageHash,
+    /// The bundle.
+    pub blob_sha256: Sha256Hex,
+    /// The file manifest; a single-file package has none.
+    pub manifest_sha256: Option<Sha256Hex>,
+    /// The bundle's size in bytes.
+    pub size: i64,
+    /// How it was created.
+    pub release_method: ReleaseMethod,
+    /// When it was created.
+    pub upload_time: UnixMillis,
+}
+
+/// What became of the diff between two bundles.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct MadeRow {
+    /// The earlier bundle.
+    pub base_sha256: Sha256Hex,
+    /// The diff; `None` if there is a problem.
+    pub blob_sha256: Option<Sha256Hex>,
+    /// The diff's size in bytes; 0 if there is none.
+    pub size: i64,
+    /// Why there is none.
+    pub problem: Option<Problem>,
+    /// When it was made or tried.
+    pub made_time: UnixMillis,
+}
+
+/// The deployment's releases, newest first.
+pub async fn releases(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<ReleaseRow>> {
+    on!(tx, |conn| sqlx::query_as(RELEASES).bind(deployment).fetch_all(conn).await)
+}
+
+/// The package hash and the bundle of a release; `None` if it was deleted.
+pub async fn package_of(tx: &mut ReadTx, release: &ReleaseId) -> sqlx::Result<Option<(PackageHash, Sha256Hex)>> {
+    on!(tx, |conn| sqlx::query_as(PACKAGE_OF).bind(release).fetch_optional(conn).await)
+}
+
+/// What became of the diffs that lead to a bundle.
+pub async fn made(tx: &mut ReadTx, app: &AppId, target: &Sha256Hex) -> sqlx::Result<Vec<MadeRow>> {
+    on!(tx, |conn| sqlx::query_as(MADE).bind(app).bind(target).fetch_all(conn).await)
+}
+
+/// Stores what became of a diff to the bundle `target`.
+pub async fn record(tx: &mut WriteTx, app: &AppId, target: &Sha256Hex, row: &MadeRow) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(RECORD)
+        .bind(app)
+        .bind(target)
+        .bind(&row.base_sha256)
+        .bind(&row.blob_sha256)
+        .bind(row.size)
+        .bind(row.problem.map(Problem::as_str))
+        .bind(row.made_time)
+        .execute(conn)
+        .await)
+}
+
+/// Forgets a diff; the next turn makes it if it is still needed.
+pub async fn forget(tx: &mut WriteTx, app: &AppId, target: &Sha256Hex, base: &Sha256Hex) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(FORGET).bind(app).bind(target).bind(base).execute(conn).await)
+}
+
+/// Lets devices with the package `source` be offered this diff.
+pub async fn attach(tx: &mut WriteTx, release: &ReleaseId, source: &PackageHash, blob: &Sha256Hex, size: i64) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(ATTACH).bind(release).bind(source).bind(blob).bind(size).execute(conn).await)
+}
+
+/// Lets no device be offered the diff from the package `source` any more.
+pub async fn detach(tx: &mut WriteTx, release: &ReleaseId, source: &PackageHash) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DETACH).bind(release).bind(source).execute(conn).await)
+}
+
+/// Forgets diffs whose packages or bytes were deleted.
+pub async fn tidy(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(TIDY).bind(app).execute(conn).await)
+}
+
+/// The next apps after `after` whose devices have reported something since.
+pub async fn reported(tx: &mut ReadTx, since: UnixMillis, after: &str, limit: i64) -> sqlx::Result<Vec<AppId>> {
+    on!(tx, |conn| sqlx::query_scalar(REPORTED).bind(since).bind(after).bind(limit).fetch_all(conn).await)
+}

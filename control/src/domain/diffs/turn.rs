@@ -1,0 +1,302 @@
+//! The work for one app: finds the first release whose diffs are not what they should be, makes what is missing, and lets devices be offered them.
+//!
+//! Nothing here locks anything while a diff is made. What is committed is checked again under the deployment's lock, so a release that is changed, deleted or cleared
+//! meanwhile keeps nothing wrong. A process that dies leaves at most a blob that nothing refers to, which the deletion of unused blobs finds.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use shared::hash::{PackageHash, Sha256Hex};
+use shared::ids::{AppId, DeploymentId};
+use shared::snapshot::{ReleaseOutline, offered};
+use shared::time::UnixMillis;
+
+use super::choice::{self, Base, Devices, Known};
+use super::packages::{self, Target};
+use super::repo::{self, MadeRow, ReleaseRow};
+use super::{Problem, making};
+use crate::domain::context::Context;
+use crate::domain::counting::counters::repo as counters;
+use crate::domain::deployments::repo::{self as deployments, DeploymentRow};
+use crate::domain::deployments::snapshots::{self, Version};
+use crate::domain::error::{Error, Result};
+use crate::domain::outbox::{self, Lease};
+use crate::domain::releases::blob::{self, Purpose};
+use crate::domain::releases::repo::{self as releases, DiffRow};
+use crate::domain::releases::service::need_diffs;
+use crate::domain::releases::upload;
+use crate::infra::db::ReadTx;
+
+/// When a damaged bundle is tried again, in milliseconds: it may have been repaired.
+const RETRY: i64 = 6 * 60 * 60 * 1_000;
+/// How long the diffs of a release stay that is not offered any more, in milliseconds, from the release after it on.
+const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Every release of the app has its diffs.
+    Done,
+    /// There may be more to do.
+    More,
+}
+
+/// A release whose diffs are not what they should be.
+#[derive(Debug)]
+pub struct Need {
+    deployment: DeploymentId,
+    target: ReleaseRow,
+    /// The packages that it needs diffs from, and their newest releases.
+    bases: Vec<ReleaseRow>,
+    /// Source hashes of diffs that stay besides.
+    kept: Vec<PackageHash>,
+    attached: Vec<DiffRow>,
+    made: HashMap<Sha256Hex, MadeRow>,
+}
+
+/// Does the next piece of an app's work: the diffs of one release. When nothing is left, ends the lease. Errors: the database's and the storage's; the work is
+/// repeated.
+pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
+    let of = AppId::try_from(lease.key.as_str()).map_err(Error::internal)?;
+    let (versions, deployments) = {
+        let mut tx = app.db.read().await?;
+        (snapshots::versions(&mut tx, &of).await?, deployments::list(&mut tx, &of).await?)
+    };
+    for deployment in &deployments {
+        let need = need(&mut app.db.read().await?, &of, deployment, app.now()).await?;
+        if let Some(need) = need {
+            satisfy(app, &of, need).await?;
+            let mut tx = app.db.write().await?;
+            // Behind those that wait: an app with much to do must not keep others waiting.
+            outbox::requeue(&mut tx, lease, app.now()).await?;
+            tx.commit().await?;
+            return Ok(Turn::More);
+        }
+    }
+    end(app, &of, lease, &versions).await
+}
+
+/// Ends the work, unless something has changed since these versions were read.
+async fn end(app: &Context, of: &AppId, lease: &Lease, seen: &[Version]) -> Result<Turn> {
+    let mut tx = app.db.write().await?;
+    // A change of a release raises a version, and enqueues the app, in one transaction. It is visible here, or commits after this, and then its row is a new one.
+    let is_same = snapshots::lock_versions(&mut tx, of).await? == seen;
+    if is_same {
+        repo::tidy(&mut tx, of).await?;
+        outbox::delete(&mut tx, lease).await?;
+    } else {
+        outbox::requeue(&mut tx, lease, app.now()).await?;
+    }
+    tx.commit().await?;
+    Ok(if is_same { Turn::Done } else { Turn::More })
+}
+
+/// The first release of the deployment whose diffs are not what they should be.
+async fn need(tx: &mut ReadTx, app: &AppId, deployment: &DeploymentRow, now: UnixMillis) -> Result<Option<Need>> {
+    let releases = repo::releases(tx, &deployment.id).await?;
+    let mut attached: HashMap<_, Vec<DiffRow>> = HashMap::new();
+    for diff in releases::diffs(tx, &deployment.id).await? {
+        attached.entry(diff.release_id.clone()).or_default().push(diff);
+    }
+    let devices = devices(tx, deployment).await?;
+    for (place, (target, is_offered)) in releases.iter().zip(offered_of(&releases)).enumerate() {
+        let attached = attached.remove(&target.id).unwrap_or_default();
+        if !is_offered || target.manifest_sha256.is_none() {
+            let next = place.checked_sub(1).and_then(|place| releases.get(place)).unwrap_or(target);
+            if !attached.is_empty() && next.upload_time.plus_millis(KEPT) < now {
+                let (bases, kept, made) = (Vec::new(), Vec::new(), HashMap::new());
+                return Ok(Some(Need { deployment: deployment.id.clone(), target: target.clone(), bases, kept, attached, made }));
+            }
+            continue;
+        }
+        if releases.len() < 2 {
+            continue;
+        }
+        let made = current(repo::made(tx, app, &target.blob_sha256).await?, now);
+        let need = of_target(deployment, target, &releases, &devices, attached, made);
+        if need.is_open() {
+            return Ok(Some(need));
+        }
+    }
+    Ok(None)
+}
+
+/// What is known of diffs, without what is to be tried again.
+fn current(made: Vec<MadeRow>, now: UnixMillis) -> HashMap<Sha256Hex, MadeRow> {
+    let is_current = |row: &MadeRow| !row.problem.is_some_and(Problem::may_pass) || row.made_time.plus_millis(RETRY) > now;
+    made.into_iter().filter(is_current).map(|row| (row.base_sha256.clone(), row)).collect()
+}
+
+/// For each release, newest first, whether devices can be offered it.
+pub(super) fn offered_of(newest_first: &[ReleaseRow]) -> Vec<bool> {
+    let outlines = newest_first.iter().map(|row| {
+        let rollout = row.rollout.and_then(|rollout| u8::try_from(rollout).ok());
+        ReleaseOutline { range: &row.app_version, is_disabled: row.is_disabled, rollout, description: 0 }
+    });
+    offered(&outlines.collect::<Vec<_>>())
+}
+
+/// How many devices run each label.
+pub(super) async fn devices(tx: &mut ReadTx, deployment: &DeploymentRow) -> Result<Devices> {
+    let counters = counters::list(tx, &deployment.id, deployment.counting_epoch).await?;
+    let label = |place: &str| place.strip_prefix('v').and_then(|number| number.parse().ok());
+    Ok(counters.iter().filter_map(|counter| Some((label(&counter.place)?, counter.active))).collect())
+}
+
+fn of_target(
+    deployment: &DeploymentRow,
+    target: &ReleaseRow,
+    releases: &[ReleaseRow],
+    devices: &Devices,
+    attached: Vec<DiffRow>,
+    made: HashMap<Sha256Hex, MadeRow>,
+) -> Need {
+    let is_lost = made.values().any(|row| row.problem.is_some_and(Problem::is_of_target));
+    let chosen = choice::choose(target, releases, devices, |base| if is_lost { Some(Known::Failed) } else { known(made.get(base)) });
+    let wanted: BTreeSet<&PackageHash> = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(hash).collect();
+    let sources: Vec<PackageHash> = attached.iter().map(|diff| diff.source_hash.clone()).collect();
+    let kept = choice::kept(&sources, &wanted, releases, devices).into_iter().cloned().collect();
+    let bases = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(|base| base.release.clone()).collect();
+    Need { deployment: deployment.id.clone(), target: target.clone(), bases, kept, attached, made }
+}
+
+fn hash<'r>(base: &Base<'r>) -> &'r PackageHash {
+    &base.release.package_hash
+}
+
+/// What is known of a diff.
+pub(super) fn known(made: Option<&MadeRow>) -> Option<Known> {
+    made.map(|row| if row.blob_sha256.is_some() { Known::Made } else { Known::Failed })
+}
+
+impl Need {
+    /// The packages whose diff was not tried yet.
+    fn missing(&self) -> Vec<ReleaseRow> {
+        self.bases.iter().filter(|base| !self.made.contains_key(&base.blob_sha256)).cloned().collect()
+    }
+
+    /// The diffs that the release should have, by source hash.
+    fn due(&self) -> BTreeMap<&PackageHash, (&Sha256Hex, i64)> {
+        let stay = self.attached.iter().filter(|diff| self.kept.contains(&diff.source_hash));
+        let mut due: BTreeMap<_, _> = stay.map(|diff| (&diff.source_hash, (&diff.blob_sha256, diff.size))).collect();
+        for base in &self.bases {
+            if let Some(row) = self.made.get(&base.blob_sha256)
+                && let Some(blob) = &row.blob_sha256
+            {
+                due.insert(&base.package_hash, (blob, row.size));
+            }
+        }
+        due
+    }
+
+    /// The diffs that it has, by source hash.
+    fn present(&self) -> BTreeMap<&PackageHash, (&Sha256Hex, i64)> {
+        self.attached.iter().map(|diff| (&diff.source_hash, (&diff.blob_sha256, diff.size))).collect()
+    }
+
+    fn is_open(&self) -> bool {
+        !self.missing().is_empty() || self.due() != self.present()
+    }
+}
+
+/// Makes the missing diffs, then attaches what is there.
+async fn satisfy(app: &Context, of: &AppId, mut need: Need) -> Result<()> {
+    let missing = need.missing();
+    if !missing.is_empty() {
+        let target = packages::target(app, of, &need.target).await?;
+        for base in missing {
+            let row = match &target {
+                Ok(target) => make(app, of, target, &base).await?,
+                Err(problem) => failed(&base, *problem, app.now()),
+            };
+            if let Some(problem) = row.problem.filter(|problem| problem.is_fault()) {
+                let (release, label) = (&need.target.id, need.target.label);
+                tracing::warn!(release.id = %release, release.label = label, problem = problem.as_str(), "a diff of a release cannot be made");
+            }
+            let mut tx = app.db.write().await?;
+            repo::record(&mut tx, of, &need.target.blob_sha256, &row).await?;
+            tx.commit().await?;
+            need.made.insert(row.base_sha256.clone(), row);
+        }
+    }
+    if need.due() != need.present() {
+        attach(app, of, &need).await?;
+    }
+    Ok(())
+}
+
+fn failed(base: &ReleaseRow, problem: Problem, now: UnixMillis) -> MadeRow {
+    MadeRow { base_sha256: base.blob_sha256.clone(), blob_sha256: None, size: 0, problem: Some(problem), made_time: now }
+}
+
+/// Makes and stores one diff.
+async fn make(app: &Context, of: &AppId, target: &Arc<Target>, base: &ReleaseRow) -> Result<MadeRow> {
+    let files = match packages::files(app, of, base, Problem::BaseDamaged).await? {
+        Ok(files) => files,
+        Err(problem) => return Ok(failed(base, problem, app.now())),
+    };
+    let made = match making::make(app, files, target).await? {
+        Ok(made) => made,
+        Err(problem) => return Ok(failed(base, problem, app.now())),
+    };
+    upload::store(app, of, &made.sha256, made.file.path(), Purpose::Diff).await?;
+    let size = i64::try_from(made.size).map_err(Error::internal)?;
+    Ok(MadeRow { base_sha256: base.blob_sha256.clone(), blob_sha256: Some(made.sha256), size, problem: None, made_time: app.now() })
+}
+
+/// Lets devices be offered the diffs that are there, and no others.
+async fn attach(app: &Context, of: &AppId, need: &Need) -> Result<()> {
+    let (due, present) = (need.due(), need.present());
+    let mut tx = app.db.write().await?;
+    let Some(locked) = deployments::lock(&mut tx, &need.deployment).await? else { return Ok(()) };
+    // Deleted, or corrected: the next turn sees it.
+    let is_same = repo::package_of(&mut tx, &need.target.id).await?;
+    if is_same.is_none_or(|(hash, blob)| (hash, blob) != (need.target.package_hash.clone(), need.target.blob_sha256.clone())) {
+        return Ok(());
+    }
+    let now = app.now();
+    // In the order in which everybody locks blobs. What is not offered any more was used until now: URLs of it were given out.
+    let mut blobs: BTreeMap<&Sha256Hex, bool> = present.values().map(|(blob, _)| (*blob, false)).collect();
+    blobs.extend(due.values().map(|(blob, _)| (*blob, true)));
+    let mut gone = HashSet::new();
+    for (sha256, is_due) in blobs {
+        let is_there = if is_due { blob::hold(&mut tx, of, sha256).await? } else { blob::touch_now(&mut tx, of, sha256, now).await? };
+        if is_due && !is_there {
+            gone.insert(sha256);
+        }
+    }
+    for base in &need.bases {
+        let blob = need.made.get(&base.blob_sha256).and_then(|row| row.blob_sha256.as_ref());
+        if blob.is_some_and(|blob| gone.contains(blob)) {
+            // Nobody needed it for a while, and it was deleted.
+            repo::forget(&mut tx, of, &need.target.blob_sha256, &base.blob_sha256).await?;
+        }
+    }
+    for (source, (blob, size)) in &due {
+        if !gone.contains(blob) && present.get(source) != Some(&(*blob, *size)) {
+            repo::attach(&mut tx, &need.target.id, source, blob, *size).await?;
+        }
+    }
+    for source in present.keys().filter(|source| due.get(*source).is_none_or(|(blob, _)| gone.contains(blob))) {
+        repo::detach(&mut tx, &need.target.id, source).await?;
+    }
+    snapshots::enqueue(&mut tx, &locked.deployment_key, now).await?;
+    tx.commit().await?;
+    app.publisher.wake();
+    let count = due.len();
+    tracing::info!(deployment.id = need.deployment.as_str(), release.label = need.target.label, count, "the diffs of a release are ready");
+    Ok(())
+}
+
+/// Has the diffs of apps looked at whose devices have reported something since, a page at a time. Returns the last app, or `None` at the end.
+pub async fn follow(app: &Context, since: UnixMillis, after: &str) -> Result<Option<String>> {
+    const PAGE: i64 = 200;
+    let apps = repo::reported(&mut app.db.read().await?, since, after, PAGE).await?;
+    let Some(last) = apps.last().map(ToString::to_string) else { return Ok(None) };
+    let mut tx = app.db.write().await?;
+    for of in &apps {
+        need_diffs(&mut tx, of, app.now()).await?;
+    }
+    tx.commit().await?;
+    Ok(Some(last))
+}

@@ -1,0 +1,118 @@
+//! What devices with an earlier release download, on a release's page.
+
+use shared::hash::PackageHash;
+
+use super::place::{self, Link};
+use crate::domain::diffs::Problem;
+use crate::domain::diffs::listing::{Line, Listing, State};
+use crate::domain::error::Result;
+use crate::domain::releases::service::label as label_of;
+use crate::http::dashboard::frame::Frame;
+use crate::http::dashboard::view;
+use crate::http::present;
+
+/// The labels that a row shows.
+const MAX_LABELS: usize = 5;
+/// How much of a package hash a row shows, in digits.
+const SHORT: usize = 12;
+
+/// The diffs of a release.
+pub(super) struct View {
+    /// What has to be repaired, and how.
+    pub faults: Vec<Fault>,
+    /// What is special about the release.
+    pub remarks: Vec<String>,
+    /// A row for each earlier package.
+    pub rows: Vec<Row>,
+    /// The size of the whole bundle.
+    pub full_size: String,
+}
+
+/// Something that has to be repaired.
+pub(super) struct Fault {
+    /// What happened.
+    pub what: String,
+    /// What to do.
+    pub advice: &'static str,
+}
+
+/// What devices with an earlier package download.
+pub(super) struct Row {
+    /// The releases with this package, newest first.
+    pub releases: Vec<Link>,
+    /// What to add to them, or to say instead if there is none.
+    pub more: String,
+    /// What such devices download.
+    pub download: String,
+}
+
+/// The view of a release's diffs; `None` if there is nothing to say, because there is no earlier release.
+pub(super) fn view(
+    frame: &Frame,
+    (app, deployment, label): (&str, &str, &str),
+    listing: &Listing,
+    (has_earlier, is_making): (bool, bool),
+) -> Result<Option<View>> {
+    if listing.diffs.is_empty() && !has_earlier {
+        return Ok(None);
+    }
+    let full_size = view::bytes(listing.full_size);
+    let rows = listing.diffs.iter().map(|line| row(frame, (app, deployment), listing.full_size, line)).collect::<Result<Vec<_>>>()?;
+    let is_pending = listing.diffs.iter().any(|line| line.state == State::Pending);
+    let mut remarks = Vec::new();
+    if listing.is_single_file {
+        remarks.push(format!("{label} is a single file, which has no diffs: devices download all of it."));
+    } else if !listing.is_offered {
+        remarks.push(format!("No device can be offered {label} now, so no diffs are made for it."));
+    } else if rows.is_empty() {
+        remarks.push(format!("No earlier release for the same app versions has other contents, so {label} needs no diffs."));
+    }
+    if is_pending && !is_making {
+        remarks.push("This service makes no diffs (UPDRAFT_DIFFS is off), so devices download the whole bundle.".to_owned());
+    }
+    Ok(Some(View { faults: faults(label, listing)?, remarks, rows, full_size }))
+}
+
+fn row(frame: &Frame, (app, deployment): (&str, &str), full_size: i64, line: &Line) -> Result<Row> {
+    let shown = line.labels.iter().take(MAX_LABELS).map(|number| -> Result<Link> {
+        let label = label_of(*number)?;
+        Ok(Link { text: label.to_string(), address: frame.path(&place::release(app, deployment, label)), is_current: false })
+    });
+    let more = match line.labels.len() {
+        0 => format!("Package {}…, which is no longer in the history", short(&line.source_hash)),
+        count if count > MAX_LABELS => format!(" and {} more", view::grouped(i64::try_from(count - MAX_LABELS).unwrap_or(i64::MAX))),
+        _ => String::new(),
+    };
+    let full = view::bytes(full_size);
+    let download = match line.state {
+        State::Ready(size) => format!("{} instead of {full} ({})", view::bytes(size), view::share(size, full_size)),
+        State::Pending => format!("{full}, until the diff is made"),
+        State::Missing(problem) => format!("{full}: {problem}"),
+    };
+    Ok(Row { releases: shown.collect::<Result<Vec<_>>>()?, more, download })
+}
+
+fn short(hash: &PackageHash) -> String {
+    hash.to_string().chars().take(SHORT).collect()
+}
+
+/// Each problem that needs a repair, once.
+fn faults(label: &str, listing: &Listing) -> Result<Vec<Fault>> {
+    let mut faults = Vec::new();
+    for problem in [Problem::TargetDamaged, Problem::BaseDamaged, Problem::NotApplicable] {
+        let lines: Vec<&Line> = listing.diffs.iter().filter(|line| line.state == State::Missing(problem)).collect();
+        let Some(advice) = present::diff_advice(problem).filter(|_| !lines.is_empty()) else { continue };
+        let names = lines.iter().map(|line| match line.labels.first() {
+            Some(number) => label_of(*number).map(|label| label.to_string()),
+            None => Ok(short(&line.source_hash)),
+        });
+        let names = names.collect::<Result<Vec<_>>>()?.join(", ");
+        let what = match problem {
+            Problem::TargetDamaged => format!("The stored bundle of {label} is missing or damaged, so no diffs can be made."),
+            Problem::BaseDamaged => format!("There is no diff from {names}: the stored bundle is missing or damaged."),
+            _ => format!("There is no diff from {names}: applying it did not give the files of {label}, so it is not offered."),
+        };
+        faults.push(Fault { what, advice });
+    }
+    Ok(faults)
+}

@@ -1,0 +1,110 @@
+//! The job that makes diffs. It takes apps from the outbox, one at a time; a release, a promotion, a rollback or a change of one puts its app there. So does every half
+//! hour in which devices of an app have reported: as they move, other packages need a diff.
+//!
+//! A lease is renewed while its work goes on. If its process dies, another one goes on half a minute later, with the diffs that are missing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::time::UnixMillis;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::queue::Queue;
+use super::runner::{Job, Pause};
+use crate::domain::context::Context;
+use crate::domain::diffs::turn;
+use crate::domain::error::{Error, Result, chain};
+use crate::domain::outbox::{self, Lease};
+
+/// The lease of an app, in milliseconds.
+const LEASE: i64 = 30_000;
+/// How often a lease is renewed.
+const RENEWAL: Duration = Duration::from_secs(5);
+/// The maximum time between two polls of the outbox.
+const TICK: Duration = Duration::from_secs(1);
+/// How often the job looks where devices have moved, in milliseconds.
+const FOLLOW: i64 = 30 * 60 * 1_000;
+/// How far back it looks at first, in milliseconds: as far as minutes are kept.
+const FIRST_LOOK: i64 = 48 * 60 * 60 * 1_000;
+/// The longest wait after failures of an app, in milliseconds.
+const MAX_DELAY: i64 = 10 * 60 * 1_000;
+
+/// The job.
+#[derive(Debug)]
+pub struct Diffs {
+    context: Arc<Context>,
+    queue: Queue,
+    /// When it last looked where devices have moved.
+    followed: Option<UnixMillis>,
+}
+
+impl Diffs {
+    /// Creates the job.
+    pub fn new(context: Arc<Context>, queue: Queue) -> Self {
+        Self { context, queue, followed: None }
+    }
+
+    /// Looks where devices have moved, if it is time.
+    async fn follow(&mut self) -> Result<()> {
+        let now = self.context.now();
+        let since = match self.followed {
+            // A clock that was set back must not stop it.
+            Some(last) if now.as_millis().abs_diff(last.as_millis()) < FOLLOW.unsigned_abs() => return Ok(()),
+            // The minute in which it last looked may have gone on.
+            Some(last) => last.min(now).plus_millis(-60_000),
+            None => now.plus_millis(-FIRST_LOOK),
+        };
+        let mut after = String::new();
+        while let Some(last) = turn::follow(&self.context, since, &after).await? {
+            after = last;
+        }
+        self.followed = Some(now);
+        Ok(())
+    }
+
+    /// Works on an app while renewing the lease. If the lease is lost, the work is dropped: somebody else does it.
+    async fn work(&self, lease: &Lease) -> Result<()> {
+        let mut renewal = interval(RENEWAL);
+        renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let renewed = async {
+            loop {
+                renewal.tick().await;
+                let mut tx = self.context.db.write().await?;
+                let is_ours = outbox::renew(&mut tx, lease, self.context.now().plus_millis(LEASE)).await?;
+                tx.commit().await?;
+                if !is_ours {
+                    return Ok::<(), Error>(());
+                }
+            }
+        };
+        let worked = tokio::select! {
+            worked = turn::take(&self.context, lease) => worked.map(drop),
+            ended = renewed => ended,
+        };
+        let Err(error) = worked else { return Ok(()) };
+        let delay = 1_000_i64.checked_shl(u32::try_from(lease.attempts).unwrap_or(u32::MAX)).unwrap_or(MAX_DELAY).clamp(1_000, MAX_DELAY);
+        tracing::warn!(app.id = lease.key, cause = chain(&error), "diffs of an app could not be made; retrying later");
+        let mut tx = self.context.db.write().await?;
+        outbox::retry_later(&mut tx, lease, self.context.now().plus_millis(delay), UnixMillis(0)).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+}
+
+impl Job for Diffs {
+    const NAME: &'static str = "diffs";
+
+    async fn round(&mut self) -> Result<Pause> {
+        if !self.context.settings.makes_diffs {
+            return Ok(Pause::For(Duration::from_hours(1)));
+        }
+        self.follow().await?;
+        let Some(lease) = self.queue.claim(1, LEASE).await?.pop() else { return Ok(Pause::AtMost(TICK)) };
+        self.work(&lease).await?;
+        Ok(Pause::For(Duration::ZERO))
+    }
+
+    async fn woken(&mut self) {
+        self.context.differ.woken().await;
+    }
+}

@@ -1,0 +1,90 @@
+//! What a release's page says about its diffs.
+
+use serde_json::json;
+use tests::{Bundle, Client, TestApp};
+
+const PRODUCTION: &str = "/dashboard/apps/demo/deployments/Production";
+const HEADING: &str = "<h2 id=\"diffs\">";
+
+async fn prepared() -> (TestApp, Client) {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    ada.create_app("demo").await;
+    (app, ada)
+}
+
+/// A bundle of a bit more than `length` bytes.
+fn bundle(content: u8, length: usize) -> Vec<u8> {
+    let mut random = tests::random::Random::new(u64::from(content));
+    let noise: Vec<u8> = std::iter::repeat_with(|| u8::try_from(random.below(256)).unwrap()).take(length).collect();
+    Bundle::of(&[("CodePush/main.jsbundle", &noise)]).0
+}
+
+/// Uploads a release, and returns its size.
+async fn release(ada: &Client, bytes: &[u8]) -> i64 {
+    ada.upload("demo", "Production", bytes, json!({ "appVersion": "1.0.0" })).await.assert(201)["package"]["size"].as_i64().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_says_what_devices_with_each_earlier_release_download() {
+    let (app, ada) = prepared().await;
+    let mut size = 0;
+    for content in [1, 2, 1, 4] {
+        size = release(&ada, &bundle(content, 99_000)).await;
+    }
+    let size = format!("{}.{} kB", size / 1_000, size % 1_000 / 100);
+    let mut reader = app.signed_in_reader("ada").await;
+    let first = reader.open(&format!("{PRODUCTION}/releases/v1")).await.html();
+    assert!(!first.contains(HEADING), "there is no earlier release: {first}");
+
+    app.attach_diff("Production", (2, 4), 4_000).await;
+    let page = reader.open(&format!("{PRODUCTION}/releases/v4")).await.shows(HEADING).shows(&format!("4.0 kB instead of {size} (4%)"));
+    let page = page.shows(&format!("{size}, until the diff is made")).shows(&format!("All others download the whole bundle, {size}."));
+    let html = page.shows("This service makes no diffs (UPDRAFT_DIFFS is off)").html();
+    let row = html.split("until the diff is made").next().unwrap().rsplit("<tr").next().unwrap();
+    assert!(row.contains(">v3</a>, <a href=") && row.contains("releases/v1\">v1</a>"), "{row}");
+    assert!(!html.contains("notice bad"), "{html}");
+
+    app.refuse_diff("Production", (3, 4), "too-large").await;
+    let html = reader
+        .open(&format!("{PRODUCTION}/releases/v4"))
+        .await
+        .shows(&format!("{size}: the diff would be larger than 80 % of the bundle"))
+        .html();
+    assert!(!html.contains("notice bad") && !html.contains("UPDRAFT_DIFFS"), "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_to_be_repaired_is_a_notice_that_says_what_to_do() {
+    let (app, ada) = prepared().await;
+    for content in [1, 2, 3] {
+        release(&ada, &bundle(content, 2_000)).await;
+    }
+    let mut reader = app.signed_in_reader("ada").await;
+    for (problem, texts) in [
+        ("target-damaged", ["The stored bundle of v3 is missing or damaged, so no diffs can be made.", "storage verify"]),
+        ("base-damaged", ["There is no diff from v2: the stored bundle is missing or damaged.", "storage verify"]),
+        ("not-applicable", ["There is no diff from v2: applying it did not give the files of v3", "Report it to your administrator"]),
+    ] {
+        app.refuse_diff("Production", (2, 3), problem).await;
+        let page = reader.open(&format!("{PRODUCTION}/releases/v3")).await.shows(texts[0]).shows(texts[1]);
+        assert_eq!(page.html().matches("notice bad").count(), 1, "{}", page.html());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_single_file_and_a_release_that_nobody_is_offered_have_a_line() {
+    let (app, ada) = prepared().await;
+    release(&ada, b"one").await;
+    release(&ada, b"two").await;
+    release(&ada, &bundle(3, 2_000)).await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let html = reader.open(&format!("{PRODUCTION}/releases/v1")).await.html();
+    assert!(!html.contains(HEADING), "{html}");
+    let html = reader.open(&format!("{PRODUCTION}/releases/v2")).await.shows("v2 is a single file, which has no diffs").html();
+    assert!(!html.contains("Device has"), "{html}");
+    reader.open(&format!("{PRODUCTION}/releases/v3")).await.shows("the earlier package is a single file");
+    release(&ada, &bundle(4, 2_000)).await;
+    reader.open(&format!("{PRODUCTION}/releases/v3")).await.shows("No device can be offered v3 now, so no diffs are made for it.");
+}
