@@ -18,7 +18,7 @@ struct Search<'s> {
 pub(super) fn of(path: &str, text: &str, names: &[&str], only: Option<Platform>) -> Vec<String> {
     let search = Search { names, skipped: only.map(|only| only.other().name()) };
     let mut found = Vec::new();
-    if path.ends_with(".json") {
+    if path.rsplit_once('.').is_some_and(|(_, extension)| extension == "json") {
         let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default();
         search.json(&value, &mut found);
     } else if let Ok(root) = xml::parse(text) {

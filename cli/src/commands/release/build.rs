@@ -250,7 +250,9 @@ async fn compare(builder: &Builder, jobs: &mut [Job]) {
 /// Warns of what is the same for all platforms: printed once, and in the JSON of each.
 fn warn_of_project(jobs: &mut [Job], warning: Option<String>) {
     if let Some((first, others)) = jobs.split_first_mut() {
-        others.iter_mut().for_each(|job| job.warnings.keep(warning.clone()));
+        for job in others {
+            job.warnings.keep(warning.clone());
+        }
         first.warnings.add(warning);
     }
 }
