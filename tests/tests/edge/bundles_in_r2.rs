@@ -69,7 +69,7 @@ async fn releases_are_promoted_and_rolled_back_and_their_bundles_go_when_nothing
     let whole = device.get(&first).await;
     whole.assert_status(200);
     assert!(whole.body == packages[0].0, "v3 has what v1 had");
-    let tag = whole.header("etag").to_owned();
+    let tag = whole.header("etag").clone();
     let part = device.send(device.request(Method::GET, &first).header("range", "bytes=5-").header("if-range", tag)).await;
     assert_eq!((part.status.as_u16(), &part.body[..]), (206, &packages[0].0[5..]));
 
