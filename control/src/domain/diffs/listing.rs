@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use shared::hash::PackageHash;
 use shared::keys::Label;
 
-use super::choice::{self, Known};
+use super::choice::{self, Known, Ranges};
 use super::repo::{self, ReleaseRow};
 use super::{Problem, turn};
 use crate::domain::access::AppGrant;
@@ -64,7 +64,7 @@ pub async fn of(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, la
     let devices = turn::devices(tx, &deployment).await?;
     let is_single_file = target.manifest_sha256.is_none();
     let chosen = if is_offered && !is_single_file {
-        choice::choose(target, &releases, &devices, |base| turn::known(made.get(base)))
+        choice::choose(target, &releases, &Ranges::of(&releases), &devices, |base| turn::known(made.get(base)))
     } else {
         Vec::new()
     };

@@ -1,5 +1,7 @@
 //! SQL of diffs.
 
+use std::collections::HashMap;
+
 use shared::hash::{PackageHash, Sha256Hex};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::time::UnixMillis;
@@ -9,10 +11,17 @@ use crate::domain::releases::ReleaseMethod;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
+/// Bundles in one statement.
+const CHUNK: usize = 400;
+
 const RELEASES: &str = "SELECT id, label, app_version, is_disabled, rollout, package_hash, blob_sha256, manifest_sha256, size, release_method, upload_time \
     FROM releases WHERE deployment_id = $1 ORDER BY label DESC";
 const PACKAGE_OF: &str = "SELECT package_hash, blob_sha256 FROM releases WHERE id = $1";
 const MADE: &str = "SELECT base_sha256, blob_sha256, size, problem, made_time FROM package_diffs WHERE app_id = $1 AND target_sha256 = $2";
+// SQLite keeps the order of a CROSS JOIN: it looks up one bundle after the other.
+const MADE_OF: &str = "WITH wanted (app, target) AS (VALUES [(?, ?)]) \
+    SELECT target_sha256, base_sha256, blob_sha256, size, problem, made_time FROM wanted CROSS JOIN package_diffs \
+    WHERE app_id = app AND target_sha256 = target";
 const RECORD: &str = "INSERT INTO package_diffs (app_id, target_sha256, base_sha256, blob_sha256, size, problem, made_time, times) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, 1) ON CONFLICT (app_id, target_sha256, base_sha256) DO UPDATE SET blob_sha256 = excluded.blob_sha256, \
     size = excluded.size, problem = excluded.problem, made_time = excluded.made_time, times = package_diffs.times + 1";
@@ -29,7 +38,7 @@ const REPORTED: &str = "SELECT DISTINCT d.app_id FROM metric_minutes m JOIN depl
     WHERE m.minute >= $1 AND d.app_id > $2 ORDER BY d.app_id LIMIT $3";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[RELEASES, PACKAGE_OF, MADE, RECORD, FORGET, ATTACH, DETACH, TIDY, REPORTED];
+pub const SQL: &[&str] = &[RELEASES, PACKAGE_OF, MADE, MADE_OF, RECORD, FORGET, ATTACH, DETACH, TIDY, REPORTED];
 
 /// What diffs need of a release.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -86,6 +95,30 @@ pub async fn package_of(tx: &mut ReadTx, release: &ReleaseId) -> sqlx::Result<Op
 /// What became of the diffs that lead to a bundle.
 pub async fn made(tx: &mut ReadTx, app: &AppId, target: &Sha256Hex) -> sqlx::Result<Vec<MadeRow>> {
     on!(tx, |conn| sqlx::query_as(MADE).bind(app).bind(target).fetch_all(conn).await)
+}
+
+/// A bundle, and what became of a diff that leads to it.
+#[derive(Debug, sqlx::FromRow)]
+struct MadeOfRow {
+    target_sha256: Sha256Hex,
+    #[sqlx(flatten)]
+    made: MadeRow,
+}
+
+/// What became of the diffs that lead to these bundles, by bundle.
+pub async fn made_of(tx: &mut ReadTx, app: &AppId, targets: &[&Sha256Hex]) -> sqlx::Result<HashMap<Sha256Hex, Vec<MadeRow>>> {
+    let mut found: HashMap<Sha256Hex, Vec<MadeRow>> = HashMap::new();
+    for chunk in targets.chunks(CHUNK) {
+        let sql = tx.listed(MADE_OF, chunk.len());
+        let rows: Vec<MadeOfRow> = on!(tx, |conn| {
+            let query = chunk.iter().fold(sqlx::query_as(sql).persistent(false), |query, target| query.bind(app).bind(*target));
+            query.fetch_all(conn).await
+        })?;
+        for row in rows {
+            found.entry(row.target_sha256).or_default().push(row.made);
+        }
+    }
+    Ok(found)
 }
 
 /// Stores what became of a diff to the bundle `target`.

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use shared::hash::{PackageHash, Sha256Hex};
-use shared::ids::{AppId, DeploymentId};
+use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::snapshot::{ReleaseOutline, offered};
 use shared::time::UnixMillis;
 
-use super::choice::{self, Base, Devices, Known};
+use super::choice::{self, Base, Devices, Known, Ranges};
 use super::packages::{self, Target};
 use super::repo::{self, MadeRow, ReleaseRow};
 use super::{Problem, making};
@@ -63,8 +63,8 @@ pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
         (snapshots::versions(&mut tx, &of).await?, deployments::list(&mut tx, &of).await?)
     };
     for deployment in &deployments {
-        let need = need(&mut app.db.read().await?, &of, deployment, app.now()).await?;
-        if let Some(need) = need {
+        let state = State::read(&mut app.db.read().await?, &of, deployment, app.now()).await?;
+        if let Some(need) = packages::blocking(move || state.need()).await? {
             satisfy(app, &of, need).await?;
             let mut tx = app.db.write().await?;
             // Behind those that wait: an app with much to do must not keep others waiting.
@@ -91,34 +91,55 @@ async fn end(app: &Context, of: &AppId, lease: &Lease, seen: &[Version]) -> Resu
     Ok(if is_same { Turn::Done } else { Turn::More })
 }
 
-/// The first release of the deployment whose diffs are not what they should be.
-async fn need(tx: &mut ReadTx, app: &AppId, deployment: &DeploymentRow, now: UnixMillis) -> Result<Option<Need>> {
-    let releases = repo::releases(tx, &deployment.id).await?;
-    let mut attached: HashMap<_, Vec<DiffRow>> = HashMap::new();
-    for diff in releases::diffs(tx, &deployment.id).await? {
-        attached.entry(diff.release_id.clone()).or_default().push(diff);
+/// Everything that decides which diffs a deployment's releases should have.
+#[derive(Debug)]
+struct State {
+    deployment: DeploymentId,
+    newest_first: Vec<ReleaseRow>,
+    /// For each release, whether devices can be offered it, and a diff.
+    offered: Vec<bool>,
+    devices: Devices,
+    attached: HashMap<ReleaseId, Vec<DiffRow>>,
+    made: HashMap<Sha256Hex, Vec<MadeRow>>,
+    now: UnixMillis,
+}
+
+impl State {
+    async fn read(tx: &mut ReadTx, app: &AppId, deployment: &DeploymentRow, now: UnixMillis) -> Result<Self> {
+        let newest_first = repo::releases(tx, &deployment.id).await?;
+        let mut attached: HashMap<_, Vec<DiffRow>> = HashMap::new();
+        for diff in releases::diffs(tx, &deployment.id).await? {
+            attached.entry(diff.release_id.clone()).or_default().push(diff);
+        }
+        let devices = devices(tx, deployment).await?;
+        let offered: Vec<bool> =
+            offered_of(&newest_first).into_iter().zip(&newest_first).map(|(is, row)| is && row.manifest_sha256.is_some()).collect();
+        let targets = newest_first.iter().zip(&offered).filter(|(_, is_offered)| **is_offered).map(|(row, _)| &row.blob_sha256);
+        let made = repo::made_of(tx, app, &targets.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()).await?;
+        Ok(Self { deployment: deployment.id.clone(), newest_first, offered, devices, attached, made, now })
     }
-    let devices = devices(tx, deployment).await?;
-    for (place, (target, is_offered)) in releases.iter().zip(offered_of(&releases)).enumerate() {
-        let attached = attached.remove(&target.id).unwrap_or_default();
-        if !is_offered || target.manifest_sha256.is_none() {
-            let next = place.checked_sub(1).and_then(|place| releases.get(place)).unwrap_or(target);
-            if !attached.is_empty() && next.upload_time.plus_millis(KEPT) < now {
-                let (bases, kept, made) = (Vec::new(), Vec::new(), HashMap::new());
-                return Ok(Some(Need { deployment: deployment.id.clone(), target: target.clone(), bases, kept, attached, made }));
+
+    /// The first release whose diffs are not what they should be. Takes a while of a core if there are thousands of releases.
+    fn need(mut self) -> Option<Need> {
+        let ranges = Ranges::of(&self.newest_first);
+        for (place, (target, is_offered)) in self.newest_first.iter().zip(&self.offered).enumerate() {
+            let attached = self.attached.remove(&target.id).unwrap_or_default();
+            if *is_offered {
+                let made = current(self.made.get(&target.blob_sha256).cloned().unwrap_or_default(), self.now);
+                let need = of_target(&self.deployment, target, &self.newest_first, &ranges, &self.devices, attached, made);
+                if need.is_open() {
+                    return Some(need);
+                }
+                continue;
             }
-            continue;
+            let next = place.checked_sub(1).and_then(|place| self.newest_first.get(place)).unwrap_or(target);
+            if !attached.is_empty() && next.upload_time.plus_millis(KEPT) < self.now {
+                let (bases, kept, made) = (Vec::new(), Vec::new(), HashMap::new());
+                return Some(Need { deployment: self.deployment.clone(), target: target.clone(), bases, kept, attached, made });
+            }
         }
-        if releases.len() < 2 {
-            continue;
-        }
-        let made = current(repo::made(tx, app, &target.blob_sha256).await?, now);
-        let need = of_target(deployment, target, &releases, &devices, attached, made);
-        if need.is_open() {
-            return Ok(Some(need));
-        }
+        None
     }
-    Ok(None)
 }
 
 /// What is known of diffs, without what is to be tried again.
@@ -144,20 +165,22 @@ pub(super) async fn devices(tx: &mut ReadTx, deployment: &DeploymentRow) -> Resu
 }
 
 fn of_target(
-    deployment: &DeploymentRow,
+    deployment: &DeploymentId,
     target: &ReleaseRow,
     releases: &[ReleaseRow],
+    ranges: &Ranges<'_>,
     devices: &Devices,
     attached: Vec<DiffRow>,
     made: HashMap<Sha256Hex, MadeRow>,
 ) -> Need {
     let is_lost = made.values().any(|row| row.problem.is_some_and(Problem::is_of_target));
-    let chosen = choice::choose(target, releases, devices, |base| if is_lost { Some(Known::Failed) } else { known(made.get(base)) });
+    let chosen =
+        choice::choose(target, releases, ranges, devices, |base| if is_lost { Some(Known::Failed) } else { known(made.get(base)) });
     let wanted: BTreeSet<&PackageHash> = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(hash).collect();
     let sources: Vec<PackageHash> = attached.iter().map(|diff| diff.source_hash.clone()).collect();
     let kept = choice::kept(&sources, &wanted, releases, devices).into_iter().cloned().collect();
     let bases = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(|base| base.release.clone()).collect();
-    Need { deployment: deployment.id.clone(), target: target.clone(), bases, kept, attached, made }
+    Need { deployment: deployment.clone(), target: target.clone(), bases, kept, attached, made }
 }
 
 fn hash<'r>(base: &Base<'r>) -> &'r PackageHash {
