@@ -5,11 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use shared::hash::{PackageHash, Sha256Hex};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::snapshot::{ReleaseOutline, offered};
 use shared::time::UnixMillis;
+use tokio::time::timeout;
 
 use super::choice::{self, Base, Devices, Known, Ranges};
 use super::packages::{self, Target};
@@ -19,7 +21,7 @@ use crate::domain::context::Context;
 use crate::domain::counting::counters::repo as counters;
 use crate::domain::deployments::repo::{self as deployments, DeploymentRow};
 use crate::domain::deployments::snapshots::{self, Version};
-use crate::domain::error::{Error, Result};
+use crate::domain::error::{Error, Result, chain};
 use crate::domain::outbox::{self, Lease};
 use crate::domain::releases::blob::{self, Purpose};
 use crate::domain::releases::repo::{self as releases, DiffRow};
@@ -31,6 +33,13 @@ use crate::infra::db::ReadTx;
 const RETRY: i64 = 6 * 60 * 60 * 1_000;
 /// How long the diffs of a release stay that is not offered any more, in milliseconds, from the release after it on.
 const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// The longest time that an app waits after its turn, in milliseconds.
+const MAX_WAIT: i64 = 60_000;
+/// How long reading a package may take.
+const READING: Duration = Duration::from_mins(10);
+/// After so many failures of an app, a package that cannot be read counts as damaged, if the storage is there.
+const PATIENCE: i64 = 4;
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,10 +74,12 @@ pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
     for deployment in &deployments {
         let state = State::read(&mut app.db.read().await?, &of, deployment, app.now()).await?;
         if let Some(need) = packages::blocking(move || state.need()).await? {
-            satisfy(app, &of, need).await?;
+            let began = app.now();
+            satisfy(app, &of, need, lease).await?;
             let mut tx = app.db.write().await?;
-            // Behind those that wait: an app with much to do must not keep others waiting.
-            outbox::requeue(&mut tx, lease, app.now()).await?;
+            // Behind those that wait, and as much later as this took: an app with much to do must not keep others waiting.
+            let took = app.now().as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_WAIT);
+            outbox::requeue(&mut tx, lease, app.now().plus_millis(took)).await?;
             tx.commit().await?;
             return Ok(Turn::More);
         }
@@ -100,7 +111,7 @@ struct State {
     offered: Vec<bool>,
     devices: Devices,
     attached: HashMap<ReleaseId, Vec<DiffRow>>,
-    made: HashMap<Sha256Hex, Vec<MadeRow>>,
+    made: HashMap<(Sha256Hex, PackageHash), Vec<MadeRow>>,
     now: UnixMillis,
 }
 
@@ -114,7 +125,7 @@ impl State {
         let devices = devices(tx, deployment).await?;
         let offered: Vec<bool> =
             offered_of(&newest_first).into_iter().zip(&newest_first).map(|(is, row)| is && row.manifest_sha256.is_some()).collect();
-        let targets = newest_first.iter().zip(&offered).filter(|(_, is_offered)| **is_offered).map(|(row, _)| &row.blob_sha256);
+        let targets = newest_first.iter().zip(&offered).filter(|(_, is_offered)| **is_offered).map(|(row, _)| row.target());
         let made = repo::made_of(tx, app, &targets.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()).await?;
         Ok(Self { deployment: deployment.id.clone(), newest_first, offered, devices, attached, made, now })
     }
@@ -125,7 +136,10 @@ impl State {
         for (place, (target, is_offered)) in self.newest_first.iter().zip(&self.offered).enumerate() {
             let attached = self.attached.remove(&target.id).unwrap_or_default();
             if *is_offered {
-                let made = current(self.made.get(&target.blob_sha256).cloned().unwrap_or_default(), self.now);
+                let made = current(
+                    self.made.get(&(target.blob_sha256.clone(), target.package_hash.clone())).cloned().unwrap_or_default(),
+                    self.now,
+                );
                 let need = of_target(&self.deployment, target, &self.newest_first, &ranges, &self.devices, attached, made);
                 if need.is_open() {
                     return Some(need);
@@ -223,21 +237,34 @@ impl Need {
 }
 
 /// Makes the missing diffs, then attaches what is there.
-async fn satisfy(app: &Context, of: &AppId, mut need: Need) -> Result<()> {
+async fn satisfy(app: &Context, of: &AppId, mut need: Need, lease: &Lease) -> Result<()> {
     let missing = need.missing();
     if !missing.is_empty() {
-        let target = packages::target(app, of, &need.target).await?;
+        let read = within(packages::target(app, of, &need.target)).await;
+        let target = unless_stuck(app, lease, read, Problem::TargetDamaged).await?;
         for base in missing {
             let row = match &target {
-                Ok(target) => make(app, of, target, &base).await?,
+                Ok(target) => {
+                    let made = within(make(app, of, target, &base)).await.map(Ok);
+                    let made = unless_stuck(app, lease, made, Problem::BaseDamaged).await?;
+                    made.unwrap_or_else(|problem| failed(&base, problem, app.now()))
+                }
                 Err(problem) => failed(&base, *problem, app.now()),
             };
             if let Some(problem) = row.problem.filter(|problem| problem.is_fault()) {
                 let (release, label) = (&need.target.id, need.target.label);
-                tracing::warn!(release.id = %release, release.label = label, problem = problem.as_str(), "a diff of a release cannot be made");
+                let (deployment, base) = (need.deployment.as_str(), base.label);
+                tracing::warn!(
+                    deployment.id = deployment,
+                    release.id = %release,
+                    release.label = label,
+                    base.label = base,
+                    problem = problem.as_str(),
+                    "a diff of a release cannot be made"
+                );
             }
             let mut tx = app.db.write().await?;
-            repo::record(&mut tx, of, &need.target.blob_sha256, &row).await?;
+            repo::record(&mut tx, of, need.target.target(), &row).await?;
             tx.commit().await?;
             need.made.insert(row.base_sha256.clone(), row);
         }
@@ -246,6 +273,27 @@ async fn satisfy(app: &Context, of: &AppId, mut need: Need) -> Result<()> {
         attach(app, of, &need).await?;
     }
     Ok(())
+}
+
+/// Ends what takes too long, such as reading from a storage that sends a byte now and then.
+async fn within<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    timeout(READING, work).await.unwrap_or_else(|_| Err(Error::unavailable("reading a package for a diff took too long")))
+}
+
+/// A failure that came again and again although the storage is there is a problem of this package: it must not keep the app's other releases from their diffs.
+async fn unless_stuck<T>(
+    app: &Context,
+    lease: &Lease,
+    done: Result<std::result::Result<T, Problem>>,
+    problem: Problem,
+) -> Result<std::result::Result<T, Problem>> {
+    match done {
+        Err(error) if lease.attempts >= PATIENCE && app.storage.probe().await.is_ok() => {
+            tracing::warn!(cause = chain(&error), problem = problem.as_str(), "a package for a diff cannot be read");
+            Ok(Err(problem))
+        }
+        done => done,
+    }
 }
 
 fn failed(base: &ReleaseRow, problem: Problem, now: UnixMillis) -> MadeRow {
@@ -288,13 +336,6 @@ async fn attach(app: &Context, of: &AppId, need: &Need) -> Result<()> {
             gone.insert(sha256);
         }
     }
-    for base in &need.bases {
-        let blob = need.made.get(&base.blob_sha256).and_then(|row| row.blob_sha256.as_ref());
-        if blob.is_some_and(|blob| gone.contains(blob)) {
-            // Nobody needed it for a while, and it was deleted.
-            repo::forget(&mut tx, of, &need.target.blob_sha256, &base.blob_sha256).await?;
-        }
-    }
     for (source, (blob, size)) in &due {
         if !gone.contains(blob) && present.get(source) != Some(&(*blob, *size)) {
             repo::attach(&mut tx, &need.target.id, source, blob, *size).await?;
@@ -304,9 +345,16 @@ async fn attach(app: &Context, of: &AppId, need: &Need) -> Result<()> {
         repo::detach(&mut tx, &need.target.id, source).await?;
     }
     snapshots::enqueue(&mut tx, &locked.deployment_key, now).await?;
+    for base in &need.bases {
+        let blob = need.made.get(&base.blob_sha256).and_then(|row| row.blob_sha256.as_ref());
+        if blob.is_some_and(|blob| gone.contains(blob)) {
+            // Nobody needed it for a while, and it was deleted.
+            repo::forget(&mut tx, of, need.target.target(), &base.blob_sha256).await?;
+        }
+    }
     tx.commit().await?;
     app.publisher.wake();
-    let count = due.len();
+    let count = due.values().filter(|(blob, _)| !gone.contains(blob)).count();
     tracing::info!(deployment.id = need.deployment.as_str(), release.label = need.target.label, count, "the diffs of a release are ready");
     Ok(())
 }
