@@ -13,10 +13,10 @@ impl TestApp {
 
     /// Records why there is no diff from the release `from` to the release `to`, in place of what was recorded.
     pub async fn refuse_diff(&self, deployment: &str, (from, to): (u32, u32), problem: &str) {
-        let sql = "INSERT INTO package_diffs (app_id, target_sha256, base_sha256, blob_sha256, size, problem, made_time, times) \
-            SELECT t.app_id, t.blob_sha256, s.blob_sha256, NULL, 0, $4, 0, 1 FROM releases t JOIN deployments d ON d.id = t.deployment_id \
+        let sql = "INSERT INTO package_diffs (app_id, target_sha256, target_hash, base_sha256, blob_sha256, size, problem, made_time, times) \
+            SELECT t.app_id, t.blob_sha256, t.package_hash, s.blob_sha256, NULL, 0, $4, 0, 1 FROM releases t JOIN deployments d ON d.id = t.deployment_id \
             JOIN releases s ON s.deployment_id = d.id WHERE d.name = $1 AND s.label = CAST($2 AS BIGINT) AND t.label = CAST($3 AS BIGINT) \
-            ON CONFLICT (app_id, target_sha256, base_sha256) DO UPDATE SET problem = excluded.problem";
+            ON CONFLICT (app_id, target_sha256, target_hash, base_sha256) DO UPDATE SET problem = excluded.problem";
         assert_eq!(self.change(sql, &[deployment, &from.to_string(), &to.to_string(), problem]).await, 1);
     }
 }

@@ -82,7 +82,7 @@ impl Diffs {
             ended = renewed => ended,
         };
         let Err(error) = worked else { return Ok(()) };
-        let delay = 1_000_i64.checked_shl(u32::try_from(lease.attempts).unwrap_or(u32::MAX)).unwrap_or(MAX_DELAY).clamp(1_000, MAX_DELAY);
+        let delay = (1_000_i64 << lease.attempts.clamp(0, 10)).min(MAX_DELAY);
         tracing::warn!(app.id = lease.key, cause = chain(&error), "diffs of an app could not be made; retrying later");
         let mut tx = self.context.db.write().await?;
         outbox::retry_later(&mut tx, lease, self.context.now().plus_millis(delay), UnixMillis(0)).await?;
@@ -98,9 +98,11 @@ impl Job for Diffs {
         if !self.context.settings.makes_diffs {
             return Ok(Pause::For(Duration::from_hours(1)));
         }
-        self.follow().await?;
+        if let Err(error) = self.follow().await {
+            tracing::warn!(cause = chain(&error), "failed to look where devices have moved; retrying");
+        }
         let Some(lease) = self.queue.claim(1, LEASE).await?.pop() else { return Ok(Pause::AtMost(TICK)) };
-        self.work(&lease).await?;
+        Box::pin(self.work(&lease)).await?;
         Ok(Pause::For(Duration::ZERO))
     }
 

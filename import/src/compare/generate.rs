@@ -51,7 +51,11 @@ pub fn generate(deployments: &[Deployment], most: usize, seed: u64) -> Generated
             }
             let mut chosen: Vec<_> = chosen.into_iter().collect();
             chosen.sort_unstable();
-            checks.extend(chosen.into_iter().map(|index| space.check(index, None)));
+            for index in chosen {
+                // There is no room for more client IDs later, and the few fixed ones can all be on one side of a rollout.
+                let client = (space.is_staged && space.has_client(index)).then(|| random.client_id());
+                checks.push(space.check(index, client));
+            }
         }
     }
     // Rollouts decide by client ID: more of them are more to see.
@@ -98,6 +102,11 @@ impl<'d> Space<'d> {
 
     fn size(&self) -> u64 {
         self.versions.len() as u64 * self.devices.len() as u64 * self.clients * SHAPES
+    }
+
+    /// Whether the combination with this number has a client ID.
+    fn has_client(&self, index: u64) -> bool {
+        !(index / SHAPES).is_multiple_of(self.clients)
     }
 
     /// The combination with this number, with another client ID if one is given.
@@ -236,6 +245,21 @@ mod tests {
         ] {
             assert!(has(part), "{part}");
         }
+    }
+
+    #[test]
+    fn checks_of_a_long_history_with_a_rollout_have_many_client_ids() {
+        let mut staged = release(13, "^1.2.3");
+        staged.rollout = Some(25);
+        let releases = std::iter::once(staged).chain((1..13).rev().map(|number| release(number, "^1.2.3"))).collect();
+        let generated = generate(&[deployment(releases)], 100, 1);
+        assert!(!generated.is_all() && generated.checks.len() == 100);
+        let client = |check: &Check| {
+            let query = check.target().replace("clientUniqueId=", "client_unique_id=");
+            query.split_once("client_unique_id=").and_then(|(_, rest)| rest.split('&').next().map(str::to_owned))
+        };
+        let clients: HashSet<_> = generated.checks.iter().filter_map(client).collect();
+        assert!(clients.len() > 50, "{} client IDs", clients.len());
     }
 
     #[test]

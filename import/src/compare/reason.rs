@@ -30,6 +30,8 @@ pub(super) enum Cause {
     Repeated,
     /// One server sends a diff.
     Diff(Side),
+    /// The same files, in archives of different sizes.
+    PackedDifferently,
     /// Released on one server only, after the import or after the histories parted.
     Newer(Side, Label),
     /// Missing on one server.
@@ -99,6 +101,10 @@ impl Cause {
             }
             Self::Repeated => "The check has a parameter twice. Updraft refuses it with status 400; the old server does not.".to_owned(),
             Self::Diff(side) => format!("{} sends a diff, the other one the full package. Both lead to the same release.", side.name()),
+            Self::PackedDifferently => {
+                "Both servers have the same files, in archives of different sizes: different tools packed them. Devices end up with the same release."
+                    .to_owned()
+            }
             Self::Newer(Side::Old, label) => format!(
                 "{label} was released on the old server after the import. Import again, or release it here if this deployment has releases of its own."
             ),

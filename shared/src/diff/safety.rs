@@ -16,9 +16,13 @@ const UNHASHED: [&str; 2] = [".DS_Store", ".codepushrelease"];
 /// As `UNHASHED` in Cordova, at every depth.
 const UNHASHED_IN_CORDOVA: &str = "__MACOSX";
 
+/// How many bytes the paths of all files and their folders may have together. Packages of apps have a hundredth of it; without a bound, deep folders would take
+/// hundreds of megabytes.
+const PATHS_BYTES: usize = 24 << 20;
+
 /// Refuses packages between which a diff could have a wrong result on some device.
 pub(super) fn check(base: &Package<'_>, target: &Package<'_>) -> Result<(), NoDiff> {
-    let is_safe = [base, target].into_iter().all(are_names_safe)
+    let is_safe = [base, target].into_iter().all(|package| are_paths_few(package) && are_names_safe(package))
         && is_hashed_as_a_whole(target.manifest)
         && fits(&Tree::of(base.layout.names()), &Tree::of(target.manifest.iter().map(|(name, _)| name)));
     if is_safe { Ok(()) } else { Err(NoDiff::UnsafeNames) }
@@ -28,6 +32,11 @@ pub(super) fn check(base: &Package<'_>, target: &Package<'_>) -> Result<(), NoDi
 pub(super) fn check_deleted(deleted: &BTreeSet<String>, target: &Manifest) -> Result<(), NoDiff> {
     let files: HashSet<String> = target.iter().map(|(name, _)| key(name)).collect();
     if deleted.iter().any(|name| files.contains(&key(name))) { Err(NoDiff::UnsafeNames) } else { Ok(()) }
+}
+
+fn are_paths_few(package: &Package<'_>) -> bool {
+    let paths = |name: &str| name.match_indices('/').map(|(end, _)| end).sum::<usize>() + name.len();
+    package.layout.names().map(paths).sum::<usize>() <= PATHS_BYTES
 }
 
 fn are_names_safe(package: &Package<'_>) -> bool {

@@ -253,9 +253,12 @@ async fn previously_stored_bytes_count_toward_the_account_that_stored_them() {
     let before = rows(&app).await;
     let of_ada = app.account_of("ada").await.to_string();
     assert_eq!((before.len(), before.iter().filter(|row| row.ends_with(&of_ada)).count()), (6, 4), "{before:?}");
-    for sql in
-        ["DROP INDEX blobs_by_account", "ALTER TABLE blobs DROP COLUMN account_id", "DELETE FROM _sqlx_migrations WHERE version = 17"]
-    {
+    for sql in [
+        "DROP INDEX blobs_by_account",
+        "DROP INDEX blobs_counted",
+        "ALTER TABLE blobs DROP COLUMN account_id",
+        "DELETE FROM _sqlx_migrations WHERE version = 17",
+    ] {
         app.change(sql, &[]).await;
     }
     app.stop().await;

@@ -24,6 +24,24 @@ const MOST_FAILED: usize = 30;
 /// How many devices run each label, by its number.
 pub type Devices = BTreeMap<i64, i64>;
 
+/// The ranges that releases target, each parsed once, however many releases have it.
+#[derive(Debug)]
+pub struct Ranges<'r>(HashMap<&'r str, Range>);
+
+impl<'r> Ranges<'r> {
+    /// Those of these releases. Takes a while of a core if there are thousands.
+    pub fn of(releases: &'r [ReleaseRow]) -> Self {
+        let mut ranges = HashMap::new();
+        for release in releases {
+            // Ranges are checked when they are stored.
+            if let (false, Ok(range)) = (ranges.contains_key(release.app_version.as_str()), Range::parse(&release.app_version)) {
+                ranges.insert(release.app_version.as_str(), range);
+            }
+        }
+        Self(ranges)
+    }
+}
+
 /// What is known of a pair of packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
@@ -49,14 +67,16 @@ struct Candidate<'r> {
     is_chosen: bool,
 }
 
-/// The packages that `target` needs a diff from, the most important first. `newest_first` are all releases of the deployment; `known` what is known of the diff from a bundle.
+/// The packages that `target` needs a diff from, the most important first. `newest_first` are all releases of the deployment, `ranges` theirs; `known` says what
+/// is known of the diff from a bundle.
 pub fn choose<'r>(
     target: &ReleaseRow,
     newest_first: &'r [ReleaseRow],
+    ranges: &Ranges<'_>,
     devices: &Devices,
     known: impl Fn(&Sha256Hex) -> Option<Known>,
 ) -> Vec<Base<'r>> {
-    let mut candidates = candidates(target, newest_first, devices, known);
+    let mut candidates = candidates(target, newest_first, ranges, devices, known);
     let places: HashMap<&PackageHash, usize> =
         candidates.iter().enumerate().map(|(place, candidate)| (&candidate.base.release.package_hash, place)).collect();
     let mut queue: Vec<usize> = Vec::new();
@@ -97,16 +117,20 @@ pub fn choose<'r>(
 fn candidates<'r>(
     target: &ReleaseRow,
     newest_first: &'r [ReleaseRow],
+    ranges: &Ranges<'_>,
     devices: &Devices,
     known: impl Fn(&Sha256Hex) -> Option<Known>,
 ) -> Vec<Candidate<'r>> {
-    let Ok(range) = Range::parse(&target.app_version) else { return Vec::new() };
-    // Each distinct range is evaluated once, however many releases have it.
+    let Some(range) = ranges.0.get(target.app_version.as_str()) else { return Vec::new() };
+    // Each distinct range is evaluated once, too.
     let mut evaluated: HashMap<&str, bool> = HashMap::new();
     let mut places: HashMap<&PackageHash, usize> = HashMap::new();
     let mut candidates: Vec<Candidate<'r>> = Vec::new();
     for release in newest_first {
-        let is_match = *evaluated.entry(&release.app_version).or_insert_with(|| matches(&range, &release.app_version));
+        let is_match = *evaluated.entry(&release.app_version).or_insert_with(|| {
+            let earlier = ranges.0.get(release.app_version.as_str());
+            earlier.is_some_and(|earlier| matches(range, earlier))
+        });
         if !is_match || release.package_hash == target.package_hash {
             continue;
         }
@@ -124,9 +148,7 @@ fn candidates<'r>(
 }
 
 /// Whether a device with a release for `earlier` can be offered one for `range` (wire facts, part 5.3).
-fn matches(range: &Range, earlier: &str) -> bool {
-    // Ranges are checked when they are stored.
-    let Ok(earlier) = Range::parse(earlier) else { return false };
+fn matches(range: &Range, earlier: &Range) -> bool {
     match range.as_exact() {
         Some(version) => earlier.satisfies(version),
         None => earlier.canonical() == range.canonical() || earlier.as_exact().is_some_and(|version| range.satisfies(version)),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use shared::hash::PackageHash;
 use shared::keys::Label;
 
-use super::choice::{self, Known};
+use super::choice::{self, Known, Ranges};
 use super::repo::{self, ReleaseRow};
 use super::{Problem, turn};
 use crate::domain::access::AppGrant;
@@ -60,11 +60,11 @@ pub async fn of(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, la
     let mut ready: HashMap<PackageHash, i64> =
         releases::diffs_of(tx, &target.id).await?.into_iter().map(|diff| (diff.source_hash, diff.size)).collect();
     let made: HashMap<_, _> =
-        repo::made(tx, grant.app(), &target.blob_sha256).await?.into_iter().map(|row| (row.base_sha256.clone(), row)).collect();
+        repo::made(tx, grant.app(), target.target()).await?.into_iter().map(|row| (row.base_sha256.clone(), row)).collect();
     let devices = turn::devices(tx, &deployment).await?;
     let is_single_file = target.manifest_sha256.is_none();
     let chosen = if is_offered && !is_single_file {
-        choice::choose(target, &releases, &devices, |base| turn::known(made.get(base)))
+        choice::choose(target, &releases, &Ranges::of(&releases), &devices, |base| turn::known(made.get(base)))
     } else {
         Vec::new()
     };

@@ -30,15 +30,15 @@ pub enum Problem {
 stored_text!(
     Problem,
     "must be the name of a problem of diffs",
-    SameFiles = "same-files",
-    SingleFile = "single-file",
-    TooLarge = "too-large",
-    UnsafeNames = "unsafe-names",
-    OtherHash = "other-hash",
-    TargetDamaged = "target-damaged",
-    BaseDamaged = "base-damaged",
-    TooManyFiles = "too-many-files",
-    NotApplicable = "not-applicable"
+    SameFiles = "same_files",
+    SingleFile = "single_file",
+    TooLarge = "too_large",
+    UnsafeNames = "unsafe_names",
+    OtherHash = "other_hash",
+    TargetDamaged = "target_damaged",
+    BaseDamaged = "base_damaged",
+    TooManyFiles = "too_many_files",
+    NotApplicable = "not_applicable"
 );
 
 impl Problem {
@@ -54,7 +54,7 @@ impl Problem {
 
     /// Whether the same may work later.
     pub fn may_pass(self) -> bool {
-        matches!(self, Self::TargetDamaged | Self::BaseDamaged)
+        matches!(self, Self::TargetDamaged | Self::BaseDamaged | Self::TooManyFiles)
     }
 }
 
@@ -65,7 +65,7 @@ impl fmt::Display for Problem {
             Self::SameFiles => "both have the same files",
             Self::SingleFile => "the earlier package is a single file",
             Self::TooLarge => "the diff would be larger than 80 % of the bundle",
-            Self::UnsafeNames => "some devices could not apply a diff between files of these names",
+            Self::UnsafeNames => "some devices could not apply a diff, because of the name of a file in one of the packages",
             Self::OtherHash => "devices compute another hash for these files than the release has",
             Self::TargetDamaged => "the release's stored bundle is missing or damaged",
             Self::BaseDamaged => "the earlier release's stored bundle is missing or damaged",

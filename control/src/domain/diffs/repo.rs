@@ -1,5 +1,7 @@
 //! SQL of diffs.
 
+use std::collections::HashMap;
+
 use shared::hash::{PackageHash, Sha256Hex};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::time::UnixMillis;
@@ -9,14 +11,22 @@ use crate::domain::releases::ReleaseMethod;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
+/// Bundles in one statement.
+const CHUNK: usize = 400;
+
 const RELEASES: &str = "SELECT id, label, app_version, is_disabled, rollout, package_hash, blob_sha256, manifest_sha256, size, release_method, upload_time \
     FROM releases WHERE deployment_id = $1 ORDER BY label DESC";
 const PACKAGE_OF: &str = "SELECT package_hash, blob_sha256 FROM releases WHERE id = $1";
-const MADE: &str = "SELECT base_sha256, blob_sha256, size, problem, made_time FROM package_diffs WHERE app_id = $1 AND target_sha256 = $2";
-const RECORD: &str = "INSERT INTO package_diffs (app_id, target_sha256, base_sha256, blob_sha256, size, problem, made_time, times) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, 1) ON CONFLICT (app_id, target_sha256, base_sha256) DO UPDATE SET blob_sha256 = excluded.blob_sha256, \
+const MADE: &str = "SELECT base_sha256, blob_sha256, size, problem, made_time FROM package_diffs \
+    WHERE app_id = $1 AND target_sha256 = $2 AND target_hash = $3";
+// SQLite keeps the order of a CROSS JOIN: it looks up one bundle after the other.
+const MADE_OF: &str = "WITH wanted (app, target, hash) AS (VALUES [(?, ?, ?)]) \
+    SELECT target_sha256, target_hash, base_sha256, blob_sha256, size, problem, made_time FROM wanted CROSS JOIN package_diffs \
+    WHERE app_id = app AND target_sha256 = target AND target_hash = hash";
+const RECORD: &str = "INSERT INTO package_diffs (app_id, target_sha256, target_hash, base_sha256, blob_sha256, size, problem, made_time, times) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1) ON CONFLICT (app_id, target_sha256, target_hash, base_sha256) DO UPDATE SET blob_sha256 = excluded.blob_sha256, \
     size = excluded.size, problem = excluded.problem, made_time = excluded.made_time, times = package_diffs.times + 1";
-const FORGET: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND target_sha256 = $2 AND base_sha256 = $3";
+const FORGET: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND target_sha256 = $2 AND target_hash = $3 AND base_sha256 = $4";
 const ATTACH: &str = "INSERT INTO release_diffs (release_id, source_hash, blob_sha256, size) VALUES ($1, $2, $3, $4) \
     ON CONFLICT (release_id, source_hash) DO UPDATE SET blob_sha256 = excluded.blob_sha256, size = excluded.size";
 const DETACH: &str = "DELETE FROM release_diffs WHERE release_id = $1 AND source_hash = $2";
@@ -25,11 +35,11 @@ const TIDY: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND NOT ( \
     EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.target_sha256) \
     AND EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.base_sha256) \
     AND (blob_sha256 IS NULL OR EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.blob_sha256)))";
-const REPORTED: &str = "SELECT DISTINCT d.app_id FROM metric_minutes m JOIN deployments d ON d.id = m.deployment_id \
-    WHERE m.minute >= $1 AND d.app_id > $2 ORDER BY d.app_id LIMIT $3";
+const REPORTED: &str = "SELECT a.id FROM apps a WHERE a.id > $2 AND EXISTS (SELECT 1 FROM deployments d JOIN metric_minutes m \
+    ON m.deployment_id = d.id AND m.epoch = d.counting_epoch AND m.minute >= $1 WHERE d.app_id = a.id) ORDER BY a.id LIMIT $3";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[RELEASES, PACKAGE_OF, MADE, RECORD, FORGET, ATTACH, DETACH, TIDY, REPORTED];
+pub const SQL: &[&str] = &[RELEASES, PACKAGE_OF, MADE, MADE_OF, RECORD, FORGET, ATTACH, DETACH, TIDY, REPORTED];
 
 /// What diffs need of a release.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -58,6 +68,22 @@ pub struct ReleaseRow {
     pub upload_time: UnixMillis,
 }
 
+/// A package that diffs lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target<'r> {
+    /// The bundle.
+    pub bundle: &'r Sha256Hex,
+    /// The package hash that its release has: devices verify it after the diff.
+    pub hash: &'r PackageHash,
+}
+
+impl ReleaseRow {
+    /// Its package.
+    pub fn target(&self) -> Target<'_> {
+        Target { bundle: &self.blob_sha256, hash: &self.package_hash }
+    }
+}
+
 /// What became of the diff between two bundles.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct MadeRow {
@@ -83,16 +109,49 @@ pub async fn package_of(tx: &mut ReadTx, release: &ReleaseId) -> sqlx::Result<Op
     on!(tx, |conn| sqlx::query_as(PACKAGE_OF).bind(release).fetch_optional(conn).await)
 }
 
-/// What became of the diffs that lead to a bundle.
-pub async fn made(tx: &mut ReadTx, app: &AppId, target: &Sha256Hex) -> sqlx::Result<Vec<MadeRow>> {
-    on!(tx, |conn| sqlx::query_as(MADE).bind(app).bind(target).fetch_all(conn).await)
+/// What became of the diffs that lead to a package.
+pub async fn made(tx: &mut ReadTx, app: &AppId, target: Target<'_>) -> sqlx::Result<Vec<MadeRow>> {
+    on!(tx, |conn| sqlx::query_as(MADE).bind(app).bind(target.bundle).bind(target.hash).fetch_all(conn).await)
 }
 
-/// Stores what became of a diff to the bundle `target`.
-pub async fn record(tx: &mut WriteTx, app: &AppId, target: &Sha256Hex, row: &MadeRow) -> sqlx::Result<u64> {
+/// A package, and what became of a diff that leads to it.
+#[derive(Debug, sqlx::FromRow)]
+struct MadeOfRow {
+    target_sha256: Sha256Hex,
+    target_hash: PackageHash,
+    #[sqlx(flatten)]
+    made: MadeRow,
+}
+
+/// What became of the diffs that lead to these packages, by bundle and package hash.
+pub async fn made_of(
+    tx: &mut ReadTx,
+    app: &AppId,
+    targets: &[Target<'_>],
+) -> sqlx::Result<HashMap<(Sha256Hex, PackageHash), Vec<MadeRow>>> {
+    let mut found: HashMap<_, Vec<MadeRow>> = HashMap::new();
+    for chunk in targets.chunks(CHUNK) {
+        let sql = tx.listed(MADE_OF, chunk.len());
+        let rows: Vec<MadeOfRow> = on!(tx, |conn| {
+            let mut query = sqlx::query_as(sql).persistent(false);
+            for target in chunk {
+                query = query.bind(app).bind(target.bundle).bind(target.hash);
+            }
+            query.fetch_all(conn).await
+        })?;
+        for row in rows {
+            found.entry((row.target_sha256, row.target_hash)).or_default().push(row.made);
+        }
+    }
+    Ok(found)
+}
+
+/// Stores what became of a diff to a package.
+pub async fn record(tx: &mut WriteTx, app: &AppId, target: Target<'_>, row: &MadeRow) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(RECORD)
         .bind(app)
-        .bind(target)
+        .bind(target.bundle)
+        .bind(target.hash)
         .bind(&row.base_sha256)
         .bind(&row.blob_sha256)
         .bind(row.size)
@@ -103,8 +162,8 @@ pub async fn record(tx: &mut WriteTx, app: &AppId, target: &Sha256Hex, row: &Mad
 }
 
 /// Forgets a diff; the next turn makes it if it is still needed.
-pub async fn forget(tx: &mut WriteTx, app: &AppId, target: &Sha256Hex, base: &Sha256Hex) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(FORGET).bind(app).bind(target).bind(base).execute(conn).await)
+pub async fn forget(tx: &mut WriteTx, app: &AppId, target: Target<'_>, base: &Sha256Hex) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(FORGET).bind(app).bind(target.bundle).bind(target.hash).bind(base).execute(conn).await)
 }
 
 /// Lets devices with the package `source` be offered this diff.

@@ -5,13 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use shared::hash::{PackageHash, Sha256Hex};
-use shared::ids::{AppId, DeploymentId};
+use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::snapshot::{ReleaseOutline, offered};
 use shared::time::UnixMillis;
+use tokio::time::timeout;
 
-use super::choice::{self, Base, Devices, Known};
+use super::choice::{self, Base, Devices, Known, Ranges};
 use super::packages::{self, Target};
 use super::repo::{self, MadeRow, ReleaseRow};
 use super::{Problem, making};
@@ -19,7 +21,7 @@ use crate::domain::context::Context;
 use crate::domain::counting::counters::repo as counters;
 use crate::domain::deployments::repo::{self as deployments, DeploymentRow};
 use crate::domain::deployments::snapshots::{self, Version};
-use crate::domain::error::{Error, Result};
+use crate::domain::error::{Error, Result, chain};
 use crate::domain::outbox::{self, Lease};
 use crate::domain::releases::blob::{self, Purpose};
 use crate::domain::releases::repo::{self as releases, DiffRow};
@@ -31,6 +33,13 @@ use crate::infra::db::ReadTx;
 const RETRY: i64 = 6 * 60 * 60 * 1_000;
 /// How long the diffs of a release stay that is not offered any more, in milliseconds, from the release after it on.
 const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// The longest time that an app waits after its turn, in milliseconds.
+const MAX_WAIT: i64 = 60_000;
+/// How long reading a package may take.
+const READING: Duration = Duration::from_mins(10);
+/// After so many failures of an app, a package that cannot be read counts as damaged, if the storage is there.
+const PATIENCE: i64 = 4;
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +72,14 @@ pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
         (snapshots::versions(&mut tx, &of).await?, deployments::list(&mut tx, &of).await?)
     };
     for deployment in &deployments {
-        let need = need(&mut app.db.read().await?, &of, deployment, app.now()).await?;
-        if let Some(need) = need {
-            satisfy(app, &of, need).await?;
+        let state = State::read(&mut app.db.read().await?, &of, deployment, app.now()).await?;
+        if let Some(need) = packages::blocking(move || state.need()).await? {
+            let began = app.now();
+            satisfy(app, &of, need, lease).await?;
             let mut tx = app.db.write().await?;
-            // Behind those that wait: an app with much to do must not keep others waiting.
-            outbox::requeue(&mut tx, lease, app.now()).await?;
+            // Behind those that wait, and as much later as this took: an app with much to do must not keep others waiting.
+            let took = app.now().as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_WAIT);
+            outbox::requeue(&mut tx, lease, app.now().plus_millis(took)).await?;
             tx.commit().await?;
             return Ok(Turn::More);
         }
@@ -91,34 +102,58 @@ async fn end(app: &Context, of: &AppId, lease: &Lease, seen: &[Version]) -> Resu
     Ok(if is_same { Turn::Done } else { Turn::More })
 }
 
-/// The first release of the deployment whose diffs are not what they should be.
-async fn need(tx: &mut ReadTx, app: &AppId, deployment: &DeploymentRow, now: UnixMillis) -> Result<Option<Need>> {
-    let releases = repo::releases(tx, &deployment.id).await?;
-    let mut attached: HashMap<_, Vec<DiffRow>> = HashMap::new();
-    for diff in releases::diffs(tx, &deployment.id).await? {
-        attached.entry(diff.release_id.clone()).or_default().push(diff);
+/// Everything that decides which diffs a deployment's releases should have.
+#[derive(Debug)]
+struct State {
+    deployment: DeploymentId,
+    newest_first: Vec<ReleaseRow>,
+    /// For each release, whether devices can be offered it, and a diff.
+    offered: Vec<bool>,
+    devices: Devices,
+    attached: HashMap<ReleaseId, Vec<DiffRow>>,
+    made: HashMap<(Sha256Hex, PackageHash), Vec<MadeRow>>,
+    now: UnixMillis,
+}
+
+impl State {
+    async fn read(tx: &mut ReadTx, app: &AppId, deployment: &DeploymentRow, now: UnixMillis) -> Result<Self> {
+        let newest_first = repo::releases(tx, &deployment.id).await?;
+        let mut attached: HashMap<_, Vec<DiffRow>> = HashMap::new();
+        for diff in releases::diffs(tx, &deployment.id).await? {
+            attached.entry(diff.release_id.clone()).or_default().push(diff);
+        }
+        let devices = devices(tx, deployment).await?;
+        let offered: Vec<bool> =
+            offered_of(&newest_first).into_iter().zip(&newest_first).map(|(is, row)| is && row.manifest_sha256.is_some()).collect();
+        let targets = newest_first.iter().zip(&offered).filter(|(_, is_offered)| **is_offered).map(|(row, _)| row.target());
+        let made = repo::made_of(tx, app, &targets.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()).await?;
+        Ok(Self { deployment: deployment.id.clone(), newest_first, offered, devices, attached, made, now })
     }
-    let devices = devices(tx, deployment).await?;
-    for (place, (target, is_offered)) in releases.iter().zip(offered_of(&releases)).enumerate() {
-        let attached = attached.remove(&target.id).unwrap_or_default();
-        if !is_offered || target.manifest_sha256.is_none() {
-            let next = place.checked_sub(1).and_then(|place| releases.get(place)).unwrap_or(target);
-            if !attached.is_empty() && next.upload_time.plus_millis(KEPT) < now {
-                let (bases, kept, made) = (Vec::new(), Vec::new(), HashMap::new());
-                return Ok(Some(Need { deployment: deployment.id.clone(), target: target.clone(), bases, kept, attached, made }));
+
+    /// The first release whose diffs are not what they should be. Takes a while of a core if there are thousands of releases.
+    fn need(mut self) -> Option<Need> {
+        let ranges = Ranges::of(&self.newest_first);
+        for (place, (target, is_offered)) in self.newest_first.iter().zip(&self.offered).enumerate() {
+            let attached = self.attached.remove(&target.id).unwrap_or_default();
+            if *is_offered {
+                let made = current(
+                    self.made.get(&(target.blob_sha256.clone(), target.package_hash.clone())).cloned().unwrap_or_default(),
+                    self.now,
+                );
+                let need = of_target(&self.deployment, target, &self.newest_first, &ranges, &self.devices, attached, made);
+                if need.is_open() {
+                    return Some(need);
+                }
+                continue;
             }
-            continue;
+            let next = place.checked_sub(1).and_then(|place| self.newest_first.get(place)).unwrap_or(target);
+            if !attached.is_empty() && next.upload_time.plus_millis(KEPT) < self.now {
+                let (bases, kept, made) = (Vec::new(), Vec::new(), HashMap::new());
+                return Some(Need { deployment: self.deployment.clone(), target: target.clone(), bases, kept, attached, made });
+            }
         }
-        if releases.len() < 2 {
-            continue;
-        }
-        let made = current(repo::made(tx, app, &target.blob_sha256).await?, now);
-        let need = of_target(deployment, target, &releases, &devices, attached, made);
-        if need.is_open() {
-            return Ok(Some(need));
-        }
+        None
     }
-    Ok(None)
 }
 
 /// What is known of diffs, without what is to be tried again.
@@ -144,20 +179,22 @@ pub(super) async fn devices(tx: &mut ReadTx, deployment: &DeploymentRow) -> Resu
 }
 
 fn of_target(
-    deployment: &DeploymentRow,
+    deployment: &DeploymentId,
     target: &ReleaseRow,
     releases: &[ReleaseRow],
+    ranges: &Ranges<'_>,
     devices: &Devices,
     attached: Vec<DiffRow>,
     made: HashMap<Sha256Hex, MadeRow>,
 ) -> Need {
     let is_lost = made.values().any(|row| row.problem.is_some_and(Problem::is_of_target));
-    let chosen = choice::choose(target, releases, devices, |base| if is_lost { Some(Known::Failed) } else { known(made.get(base)) });
+    let chosen =
+        choice::choose(target, releases, ranges, devices, |base| if is_lost { Some(Known::Failed) } else { known(made.get(base)) });
     let wanted: BTreeSet<&PackageHash> = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(hash).collect();
     let sources: Vec<PackageHash> = attached.iter().map(|diff| diff.source_hash.clone()).collect();
     let kept = choice::kept(&sources, &wanted, releases, devices).into_iter().cloned().collect();
     let bases = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(|base| base.release.clone()).collect();
-    Need { deployment: deployment.id.clone(), target: target.clone(), bases, kept, attached, made }
+    Need { deployment: deployment.clone(), target: target.clone(), bases, kept, attached, made }
 }
 
 fn hash<'r>(base: &Base<'r>) -> &'r PackageHash {
@@ -200,21 +237,34 @@ impl Need {
 }
 
 /// Makes the missing diffs, then attaches what is there.
-async fn satisfy(app: &Context, of: &AppId, mut need: Need) -> Result<()> {
+async fn satisfy(app: &Context, of: &AppId, mut need: Need, lease: &Lease) -> Result<()> {
     let missing = need.missing();
     if !missing.is_empty() {
-        let target = packages::target(app, of, &need.target).await?;
+        let read = within(packages::target(app, of, &need.target)).await;
+        let target = unless_stuck(app, lease, read, Problem::TargetDamaged).await?;
         for base in missing {
             let row = match &target {
-                Ok(target) => make(app, of, target, &base).await?,
+                Ok(target) => {
+                    let made = within(make(app, of, target, &base)).await.map(Ok);
+                    let made = unless_stuck(app, lease, made, Problem::BaseDamaged).await?;
+                    made.unwrap_or_else(|problem| failed(&base, problem, app.now()))
+                }
                 Err(problem) => failed(&base, *problem, app.now()),
             };
             if let Some(problem) = row.problem.filter(|problem| problem.is_fault()) {
                 let (release, label) = (&need.target.id, need.target.label);
-                tracing::warn!(release.id = %release, release.label = label, problem = problem.as_str(), "a diff of a release cannot be made");
+                let (deployment, base) = (need.deployment.as_str(), base.label);
+                tracing::warn!(
+                    deployment.id = deployment,
+                    release.id = %release,
+                    release.label = label,
+                    base.label = base,
+                    problem = problem.as_str(),
+                    "a diff of a release cannot be made"
+                );
             }
             let mut tx = app.db.write().await?;
-            repo::record(&mut tx, of, &need.target.blob_sha256, &row).await?;
+            repo::record(&mut tx, of, need.target.target(), &row).await?;
             tx.commit().await?;
             need.made.insert(row.base_sha256.clone(), row);
         }
@@ -223,6 +273,27 @@ async fn satisfy(app: &Context, of: &AppId, mut need: Need) -> Result<()> {
         attach(app, of, &need).await?;
     }
     Ok(())
+}
+
+/// Ends what takes too long, such as reading from a storage that sends a byte now and then.
+async fn within<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    timeout(READING, work).await.unwrap_or_else(|_| Err(Error::unavailable("reading a package for a diff took too long")))
+}
+
+/// A failure that came again and again although the storage is there is a problem of this package: it must not keep the app's other releases from their diffs.
+async fn unless_stuck<T>(
+    app: &Context,
+    lease: &Lease,
+    done: Result<std::result::Result<T, Problem>>,
+    problem: Problem,
+) -> Result<std::result::Result<T, Problem>> {
+    match done {
+        Err(error) if lease.attempts >= PATIENCE && app.storage.probe().await.is_ok() => {
+            tracing::warn!(cause = chain(&error), problem = problem.as_str(), "a package for a diff cannot be read");
+            Ok(Err(problem))
+        }
+        done => done,
+    }
 }
 
 fn failed(base: &ReleaseRow, problem: Problem, now: UnixMillis) -> MadeRow {
@@ -265,13 +336,6 @@ async fn attach(app: &Context, of: &AppId, need: &Need) -> Result<()> {
             gone.insert(sha256);
         }
     }
-    for base in &need.bases {
-        let blob = need.made.get(&base.blob_sha256).and_then(|row| row.blob_sha256.as_ref());
-        if blob.is_some_and(|blob| gone.contains(blob)) {
-            // Nobody needed it for a while, and it was deleted.
-            repo::forget(&mut tx, of, &need.target.blob_sha256, &base.blob_sha256).await?;
-        }
-    }
     for (source, (blob, size)) in &due {
         if !gone.contains(blob) && present.get(source) != Some(&(*blob, *size)) {
             repo::attach(&mut tx, &need.target.id, source, blob, *size).await?;
@@ -281,9 +345,16 @@ async fn attach(app: &Context, of: &AppId, need: &Need) -> Result<()> {
         repo::detach(&mut tx, &need.target.id, source).await?;
     }
     snapshots::enqueue(&mut tx, &locked.deployment_key, now).await?;
+    for base in &need.bases {
+        let blob = need.made.get(&base.blob_sha256).and_then(|row| row.blob_sha256.as_ref());
+        if blob.is_some_and(|blob| gone.contains(blob)) {
+            // Nobody needed it for a while, and it was deleted.
+            repo::forget(&mut tx, of, need.target.target(), &base.blob_sha256).await?;
+        }
+    }
     tx.commit().await?;
     app.publisher.wake();
-    let count = due.len();
+    let count = due.values().filter(|(blob, _)| !gone.contains(blob)).count();
     tracing::info!(deployment.id = need.deployment.as_str(), release.label = need.target.label, count, "the diffs of a release are ready");
     Ok(())
 }

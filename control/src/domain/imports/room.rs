@@ -131,7 +131,8 @@ impl Import<'_> {
                 let names: Vec<_> = repo::deployments(tx, id).await?.into_iter().map(|row| row.name).collect();
                 format!(
                     "the account has an app of this name that was imported from there, and none of its deployments is one of these: {}. If it is another \
-                     app, rename it here. If it is this app, and they were deleted there, delete them here, too, and import again",
+                     app, rename it here. If it is this app, and they were deleted there, import no more and go on here. \
+                     Or delete them here, too, and import again: devices with their keys then get no updates",
                     names.join(", ")
                 )
             }

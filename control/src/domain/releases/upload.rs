@@ -278,7 +278,8 @@ pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &
     let used = touch(app, of, sha256, i64::try_from(size).map_err(Error::internal)?, purpose).await?;
     let key = BlobKey { app: of.clone(), sha256: sha256.clone() };
     let put = async {
-        if app.storage.length(&key).await.map_err(Error::unavailable)? == Some(size) {
+        // A diff is only made if there is none, or if its bytes were lost: an object of this length may be damaged.
+        if purpose == Purpose::Package && app.storage.length(&key).await.map_err(Error::unavailable)? == Some(size) {
             return Ok(());
         }
         // Storage moves the file it is given; keep the original in case the blob is deleted before the release claims it.

@@ -77,7 +77,7 @@ impl Explainer {
             return vec![Cause::NotItsReleases(members)];
         };
         if differing.is_empty() {
-            return sizes(here, request, old, new);
+            return sizes(here, self.there.as_ref(), request, old, new);
         }
         let faults = subsets(&KnownFault::possible(request));
         let found = if let Some(there) = &mut self.there {
@@ -98,14 +98,22 @@ fn is_equal(old: &Info, new: &Info) -> bool {
 }
 
 /// Both answers name the same release, with different sizes.
-fn sizes(here: &Model, request: &Request, old: &Info, new: &Info) -> Vec<Cause> {
-    let full = Label::try_from(new.label.as_str()).ok().and_then(|label| here.release(label)).map(|release| release.size);
+fn sizes(here: &Model, there: Option<&Model>, request: &Request, old: &Info, new: &Info) -> Vec<Cause> {
+    let full = |model: &Model| Label::try_from(new.label.as_str()).ok().and_then(|label| model.release(label)).map(|release| release.size);
+    let unexplained = || vec![Cause::Unexplained(vec!["package size"])];
+    let Some(new_full) = full(here) else { return unexplained() };
+    let old_full = there.and_then(full).unwrap_or(new_full);
     // Only a device that has a package can use a diff, and a diff is smaller.
-    match full.filter(|_| request.hash().is_some()) {
-        Some(full) if new.size == full && old.size < full => vec![Cause::Diff(Side::Old)],
-        Some(full) if old.size == full && new.size < full => vec![Cause::Diff(Side::New)],
-        Some(full) if old.size < full && new.size < full => Vec::new(),
-        _ => vec![Cause::Unexplained(vec!["package size"])],
+    let is_diff = |size: u64, full: u64| request.hash().is_some() && size < full;
+    let (old_is_diff, new_is_diff) = (is_diff(old.size, old_full), is_diff(new.size, new_full));
+    let is_full = (old_is_diff || old.size == old_full) && (new_is_diff || new.size == new_full);
+    match (is_full, old_is_diff, new_is_diff) {
+        (false, ..) => unexplained(),
+        (true, true, false) => vec![Cause::Diff(Side::Old)],
+        (true, false, true) => vec![Cause::Diff(Side::New)],
+        (true, true, true) => Vec::new(),
+        // The package hash, which is that of the files, is equal.
+        (true, false, false) => vec![Cause::PackedDifferently],
     }
 }
 

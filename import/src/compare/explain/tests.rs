@@ -114,3 +114,21 @@ fn known_faults_are_recognized_by_what_the_device_sent() {
     let wrong = explain(FRESH, &[KnownFault::NewIsFound], |_| {});
     assert_eq!(wrong, [Cause::Known(KnownFault::NewIsFound)]);
 }
+
+#[test]
+fn the_same_files_in_archives_of_different_sizes_are_explained_by_the_old_history() {
+    let here = history();
+    let mut there = entries(&here);
+    for (entry, release) in there.iter_mut().zip(here.iter().rev()) {
+        entry.size = Some(release.size + 9);
+    }
+    let deployment = Deployment::new("a".to_owned(), "key-of-production".try_into().unwrap(), here.clone(), None);
+    let explain = |more: u64| {
+        let check = Check { deployment: 0, path: NEW, query: format!("deployment_key=key-of-production&{FRESH}") };
+        let new = Model::new(here.clone()).answer(None, &request(FRESH), &[]).unwrap();
+        let old = Info { size: new.size + more, ..new.clone() };
+        Explainer::new(&deployment, Some(&there), &deployment).explain(&check, &Answer::Info(old), &Answer::Info(new))
+    };
+    assert_eq!(explain(9), [Cause::PackedDifferently]);
+    assert!(matches!(explain(8)[..], [Cause::Unexplained(_)]));
+}

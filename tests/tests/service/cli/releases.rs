@@ -391,7 +391,7 @@ async fn a_release_is_shown_with_its_diffs_as_the_api_lists_them() {
     assert!(out.contains(&format!("Diff:\tfrom v2: 20 B instead of {size} B ({percent}%)\n")), "{out}");
     assert!(out.contains("Diff:\tfrom v3, v1: not made, because the server makes no diffs\n"), "{out}");
 
-    place.app.refuse_diff("Production", (3, 4), "target-damaged").await;
+    place.app.refuse_diff("Production", (3, 4), "target_damaged").await;
     let out = place.cli.expect(0, &["release", "show", "v4"]).await.out;
     assert!(out.contains("Diff:\tfrom v3, v1: none, because the release's stored bundle is missing or damaged\n"), "{out}");
     assert_eq!(out.matches("What to do:\t").count(), 1, "{out}");

@@ -40,13 +40,13 @@ async fn the_page_says_what_devices_with_each_earlier_release_download() {
 
     app.attach_diff("Production", (2, 4), 4_000).await;
     let page = reader.open(&format!("{PRODUCTION}/releases/v4")).await.shows(HEADING).shows(&format!("4.0 kB instead of {size} (4%)"));
-    let page = page.shows(&format!("{size}, until the diff is made")).shows(&format!("All others download the whole bundle, {size}."));
+    let page = page.shows(&format!("{size}: no diffs are made")).shows(&format!("All others download the whole bundle, {size}."));
     let html = page.shows("This service makes no diffs (UPDRAFT_DIFFS is off)").html();
-    let row = html.split("until the diff is made").next().unwrap().rsplit("<tr").next().unwrap();
+    let row = html.split(": no diffs are made").next().unwrap().rsplit("<tr").next().unwrap();
     assert!(row.contains(">v3</a>, <a href=") && row.contains("releases/v1\">v1</a>"), "{row}");
     assert!(!html.contains("notice bad"), "{html}");
 
-    app.refuse_diff("Production", (3, 4), "too-large").await;
+    app.refuse_diff("Production", (3, 4), "too_large").await;
     let html = reader
         .open(&format!("{PRODUCTION}/releases/v4"))
         .await
@@ -63,9 +63,9 @@ async fn what_has_to_be_repaired_is_a_notice_that_says_what_to_do() {
     }
     let mut reader = app.signed_in_reader("ada").await;
     for (problem, texts) in [
-        ("target-damaged", ["The stored bundle of v3 is missing or damaged, so no diffs can be made.", "storage verify"]),
-        ("base-damaged", ["There is no diff from v2: the stored bundle is missing or damaged.", "storage verify"]),
-        ("not-applicable", ["There is no diff from v2: applying it did not give the files of v3", "Report it to your administrator"]),
+        ("target_damaged", ["The stored bundle of v3 is missing or damaged, so no diffs can be made.", "storage verify"]),
+        ("base_damaged", ["There is no diff from v2: the stored bundle is missing or damaged.", "storage verify"]),
+        ("not_applicable", ["There is no diff from v2: applying it did not give the files of v3", "Report it to your administrator"]),
     ] {
         app.refuse_diff("Production", (2, 3), problem).await;
         let page = reader.open(&format!("{PRODUCTION}/releases/v3")).await.shows(texts[0]).shows(texts[1]);

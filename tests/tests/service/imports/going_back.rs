@@ -69,7 +69,8 @@ async fn a_name_alone_is_never_the_same_app() {
     let again = ["import", "codepush", "--from", &old.base, "--key-file", "old-key"];
     let ended = cli.expect(5, &again).await;
     let why = "Weather: the account has an app of this name that was imported from there, and none of its deployments is one of these: Production, \
-               Staging. If it is another app, rename it here. If it is this app, and they were deleted there, delete them here, too, and import again";
+               Staging. If it is another app, rename it here. If it is this app, and they were deleted there, import no more and go on here. Or \
+               delete them here, too, and import again: devices with their keys then get no updates";
     assert!(ended.out.contains(why), "{ended:?}");
     // Sky has the key of a deployment that is here, and Weather that of one that was deleted here: both would be the same app.
     delete(&ada, "Staging").await;

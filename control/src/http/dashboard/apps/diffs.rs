@@ -57,7 +57,8 @@ pub(super) fn view(
         return Ok(None);
     }
     let full_size = view::bytes(listing.full_size);
-    let rows = listing.diffs.iter().map(|line| row(frame, (app, deployment), listing.full_size, line)).collect::<Result<Vec<_>>>()?;
+    let rows =
+        listing.diffs.iter().map(|line| row(frame, (app, deployment), (listing.full_size, is_making), line)).collect::<Result<Vec<_>>>()?;
     let is_pending = listing.diffs.iter().any(|line| line.state == State::Pending);
     let mut remarks = Vec::new();
     if listing.is_single_file {
@@ -73,7 +74,7 @@ pub(super) fn view(
     Ok(Some(View { faults: faults(label, listing)?, remarks, rows, full_size }))
 }
 
-fn row(frame: &Frame, (app, deployment): (&str, &str), full_size: i64, line: &Line) -> Result<Row> {
+fn row(frame: &Frame, (app, deployment): (&str, &str), (full_size, is_making): (i64, bool), line: &Line) -> Result<Row> {
     let shown = line.labels.iter().take(MAX_LABELS).map(|number| -> Result<Link> {
         let label = label_of(*number)?;
         Ok(Link { text: label.to_string(), address: frame.path(&place::release(app, deployment, label)), is_current: false })
@@ -86,7 +87,8 @@ fn row(frame: &Frame, (app, deployment): (&str, &str), full_size: i64, line: &Li
     let full = view::bytes(full_size);
     let download = match line.state {
         State::Ready(size) => format!("{} instead of {full} ({})", view::bytes(size), view::share(size, full_size)),
-        State::Pending => format!("{full}, until the diff is made"),
+        State::Pending if is_making => format!("{full}, until the diff is made"),
+        State::Pending => format!("{full}: no diffs are made"),
         State::Missing(problem) => format!("{full}: {problem}"),
     };
     Ok(Row { releases: shown.collect::<Result<Vec<_>>>()?, more, download })

@@ -213,7 +213,7 @@ async fn a_poisoned_package_fails_alone_and_is_tried_again() {
         .assert(200);
     upload(&ada, "Production", &package("healthy")).await;
     settled(&app).await;
-    assert_eq!(app.texts("SELECT problem FROM package_diffs WHERE problem IS NOT NULL", &[]).await, ["target-damaged"]);
+    assert_eq!(app.texts("SELECT problem FROM package_diffs WHERE problem IS NOT NULL", &[]).await, ["target_damaged"]);
     let hash = text(&base, "packageHash");
     let offered = check(&app, &production, Some(hash)).await;
     assert!(offered["package_size"].as_u64().unwrap() < 20_000, "the other release has its diff: {offered}");
