@@ -9,7 +9,8 @@ async fn a_new_deployment_has_no_history_and_no_counts() {
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     assert_eq!(ada.get("/v1/apps/demo/deployments/Staging/history").await.assert(200), json!({ "history": [] }));
-    assert_eq!(ada.get("/v1/apps/demo/deployments/Staging/metrics").await.assert(200), json!({ "metrics": {} }));
+    let metrics = ada.get("/v1/apps/demo/deployments/Staging/metrics").await.assert(200);
+    assert_eq!(metrics, json!({ "metrics": {}, "estimatedBytesSaved": { "total": 0, "labels": {} } }));
     for below in ["history", "metrics"] {
         let refusal = ada.get(&format!("/v1/apps/demo/deployments/Absent/{below}")).await.refused(404);
         assert!(refusal.contains("deployment"), "{refusal}");
