@@ -10,6 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{ExitCode, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 use tests::bucket::TestBucket;
@@ -21,7 +22,7 @@ use tests::wait::until;
 use tests::{Client, Clock};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::task::JoinSet;
 
 const SIZE: usize = 50_000_000;
@@ -85,8 +86,17 @@ impl Subject {
     }
 }
 
-/// nginx, serving a folder. It ends when it is dropped.
-async fn nginx(folder: &Path, port: u16) -> Child {
+/// nginx, serving a folder. When it is dropped, it is asked to end, because killing it would leave its workers running.
+struct Nginx(Process);
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let id = i32::try_from(self.0.0).ok().and_then(Pid::from_raw);
+        let _gone = id.map(|id| kill_process(id, Signal::TERM));
+    }
+}
+
+async fn nginx(folder: &Path, port: u16) -> Nginx {
     let file = folder.join("nginx.conf");
     let place = folder.display();
     let user = if rustix::process::getuid().is_root() { "user root;" } else { "" };
@@ -99,9 +109,9 @@ async fn nginx(folder: &Path, port: u16) -> Child {
     fs::write(&file, text).unwrap();
     let mut command = Command::new(std::env::var_os("UPDRAFT_NGINX").unwrap());
     command.arg("-c").arg(&file).arg("-e").arg(folder.join("errors")).stdin(Stdio::null());
-    let child = command.kill_on_drop(true).spawn().unwrap();
+    let server = Nginx(Process(command.spawn().unwrap().id().unwrap()));
     until("nginx listens", async || TcpStream::connect(("127.0.0.1", port)).await.ok()).await;
-    child
+    server
 }
 
 /// Uploads the file, and returns the path of its download.
@@ -128,8 +138,7 @@ async fn main() -> ExitCode {
     // Free now; nothing else on this machine takes one meanwhile.
     let port = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     let server = nginx(folder.path(), port).await;
-    let parent = Process(server.id().unwrap());
-    let workers = parent.descendants("nginx");
+    let workers = server.0.descendants("nginx");
 
     let (place, token) = Place::make(10).await;
     let of_folder = place.start().await;

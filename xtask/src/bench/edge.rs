@@ -3,7 +3,8 @@
 //! Every Worker runs alone in a plain workerd. All take turns in each round, and ratios are compared within a round, so that other load on the
 //! machine affects all of them alike. CPU time per request is affected the least.
 //!
-//! The Worker of the previous release takes its turns, too. Then both load large snapshots ([`loads`]).
+//! This release's Worker and the previous one's share their turns ([`ORDER`]), because a bound depends on their ratio. Then both load large
+//! snapshots ([`loads`]).
 
 use std::{
     collections::BTreeMap,
@@ -33,6 +34,8 @@ const EDGE: &str = "edge";
 const PREVIOUS: &str = "edge of the previous release";
 /// The most CPU time of a check from memory, compared with the previous release.
 const MOST: f64 = 1.05;
+/// Who takes the parts of a turn that two Workers share: a machine that gets steadily slower or faster meanwhile affects both alike.
+const ORDER: [usize; 4] = [0, 1, 1, 0];
 /// The modules of the edge.
 pub(super) const WORKER: [&str; 3] = ["entry.js", "index.js", "index_bg.wasm"];
 const STARTS: usize = 5;
@@ -81,6 +84,29 @@ struct Measured {
     cpu_microseconds: Vec<f64>,
 }
 
+/// What a Worker did in a turn.
+#[derive(Clone, Copy, Default)]
+struct Turn {
+    requests: f64,
+    seconds: f64,
+    cpu_seconds: f64,
+}
+
+impl std::ops::AddAssign for Turn {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.seconds += other.seconds;
+        self.cpu_seconds += other.cpu_seconds;
+    }
+}
+
+impl Measured {
+    fn push(&mut self, turn: Turn) {
+        self.rates.push(turn.requests / turn.seconds);
+        self.cpu_microseconds.push(turn.cpu_seconds * 1e6 / turn.requests);
+    }
+}
+
 /// Measures and prints the table.
 pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
     let kit = Kit::for_worker(session)?;
@@ -88,7 +114,6 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
     worker::build_recipe(session, &kit, &edge)?;
     worker::build_recipe(session, &kit, &empty)?;
     let previous = Previous::find(session)?.worker(session)?;
-    let wrk = tools::Wrk::find(session)?;
     let folder = paths::target().join("bench-edge");
     fs::create_dir_all(&folder)?;
     let json = values::small()?;
@@ -112,22 +137,7 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
         running.push(worker);
     }
 
-    let mut measured: Vec<Vec<Measured>> =
-        subjects.iter().map(|subject| subject.checks.iter().map(|_| Measured::default()).collect()).collect();
-    // The first seconds do not count, because workerd is still compiling hot code.
-    for round in 0..=options.rounds {
-        let seconds = if round == 0 { options.seconds.min(3) } else { options.seconds };
-        say(if round == 0 { "warming up".to_owned() } else { format!("round {round} of {}", options.rounds) });
-        for ((subject, worker), measured) in subjects.iter().zip(&running).zip(&mut measured) {
-            for (check, measured) in subject.checks.iter().zip(measured) {
-                let (rate, cpu) = load(session, &wrk, worker, check, seconds)?;
-                if round > 0 {
-                    measured.rates.push(rate);
-                    measured.cpu_microseconds.push(cpu);
-                }
-            }
-        }
-    }
+    let measured = rounds(session, options, &subjects, &running)?;
     drop(running);
     print(&subjects, &measured, &first_answers)?;
     println!();
@@ -138,6 +148,58 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
         return Err(Failure::Message("a check takes too much longer than in the previous release".to_owned()));
     }
     Ok(())
+}
+
+/// Lets every Worker answer its requests in each round.
+fn rounds(session: &Session, options: &Options, subjects: &[Subject], running: &[Running]) -> Result<Vec<Vec<Measured>>, Failure> {
+    let wrk = tools::Wrk::find(session)?;
+    let mut measured: Vec<Vec<Measured>> =
+        subjects.iter().map(|subject| subject.checks.iter().map(|_| Measured::default()).collect()).collect();
+    // The first seconds do not count, because workerd is still compiling hot code.
+    for round in 0..=options.rounds {
+        let seconds = if round == 0 { options.seconds.min(3) } else { options.seconds };
+        say(if round == 0 { "warming up".to_owned() } else { format!("round {round} of {}", options.rounds) });
+        for sharers in sharers(subjects) {
+            let workers: Vec<(usize, &Subject, &Running)> =
+                sharers.iter().filter_map(|place| Some((*place, subjects.get(*place)?, running.get(*place)?))).collect();
+            let Some((_, first, _)) = workers.first() else { continue };
+            for check in 0..first.checks.len() {
+                let turns = turn(session, &wrk, &workers, check, seconds)?;
+                for ((place, ..), turn) in workers.iter().zip(turns) {
+                    if let Some(measured) = measured.get_mut(*place).and_then(|checks| checks.get_mut(check)).filter(|_| round > 0) {
+                        measured.push(turn);
+                    }
+                }
+            }
+        }
+    }
+    Ok(measured)
+}
+
+/// The places of the Workers, those that share their turns together.
+fn sharers(subjects: &[Subject]) -> Vec<Vec<usize>> {
+    let place = |name: &str| subjects.iter().position(|subject| subject.name == name);
+    let pair: Vec<usize> = [EDGE, PREVIOUS].into_iter().filter_map(place).collect();
+    let others = (0..subjects.len()).filter(|place| !pair.contains(place)).map(|place| vec![place]);
+    others.chain([pair.clone()]).collect()
+}
+
+/// One turn: all of the time for one Worker, or parts of it in [`ORDER`] for two.
+fn turn(
+    session: &Session,
+    wrk: &tools::Wrk,
+    workers: &[(usize, &Subject, &Running)],
+    check: usize,
+    seconds: u32,
+) -> Result<Vec<Turn>, Failure> {
+    let (order, seconds): (&[usize], u32) = if workers.len() == 1 { (&[0], seconds) } else { (&ORDER, seconds.div_ceil(2)) };
+    let mut turns = vec![Turn::default(); workers.len()];
+    for place in order {
+        let worker = workers.get(*place).and_then(|(_, subject, running)| Some((running, subject.checks.get(check)?)));
+        let (Some((running, check)), Some(turn)) = (worker, turns.get_mut(*place)) else { continue };
+        *turn += load(session, wrk, running, check, seconds)?;
+    }
+    Ok(turns)
 }
 
 fn subjects(edge: &Recipe, empty: &Recipe, previous: &Path, json: String) -> Result<Vec<Subject>, Failure> {
@@ -284,20 +346,20 @@ pub(super) fn verify(worker: &Running, check: &Check) -> Result<(), Failure> {
     }
 }
 
-/// Requests per second, and workerd's CPU time per request in microseconds.
-fn load(session: &Session, wrk: &tools::Wrk, worker: &Running, check: &Check, seconds: u32) -> Result<(f64, f64), Failure> {
+/// Sends a request again and again, for so many seconds.
+fn load(session: &Session, wrk: &tools::Wrk, worker: &Running, check: &Check, seconds: u32) -> Result<Turn, Failure> {
     let mut command = wrk.command();
     command.args(["--threads", "1", "--connections", &CONNECTIONS.to_string(), "--duration", &format!("{seconds}s")]);
     command.arg(format!("http://127.0.0.1:{}{}", worker.port, check.path));
     let before = cpu_seconds(worker.leash.id());
     let printed = session.output(&mut command)?;
-    let spent = cpu_seconds(worker.leash.id()).zip(before).map_or(f64::NAN, |(after, before)| after - before);
+    let cpu_seconds = cpu_seconds(worker.leash.id()).zip(before).map_or(f64::NAN, |(after, before)| after - before);
     let fault = printed.lines().find(|line| line.contains("Non-2xx") || line.contains("Socket errors"));
     let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<f64>().ok());
     let rate = number(printed.lines().find_map(|line| line.strip_prefix("Requests/sec:")));
     let count = number(printed.lines().find_map(|line| line.trim().split_once(" requests in ")).map(|(count, _)| count));
     match (fault, rate.zip(count)) {
-        (None, Some((rate, count))) => Ok((rate, spent * 1e6 / count)),
+        (None, Some((rate, requests))) if rate > 0.0 => Ok(Turn { requests, seconds: requests / rate, cpu_seconds }),
         _ => Err(Failure::Message(format!("{}: some requests failed:\n{printed}", check.path))),
     }
 }
