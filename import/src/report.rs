@@ -357,7 +357,11 @@ fn cleared(here: &[Label]) -> String {
 fn not_taken(differences: &Differences) -> String {
     let part = |what: &str, labels: &[Label]| if labels.is_empty() { String::new() } else { format!("{what} {}", joined(labels)) };
     let Differences { not_taken, disabled, .. } = differences;
-    format!("{}{}", part(". Not taken over:", not_taken), part(". Disabled there, but not here:", disabled))
+    format!(
+        "{}{}",
+        part(". Not taken over, by their labels there:", not_taken),
+        part(". Disabled there, but not here, by their labels here:", disabled)
+    )
 }
 
 /// The command that disables the first of these releases.

@@ -1,5 +1,7 @@
 //! Why two answers differ, in words.
 
+use std::fmt::{self, Display, Formatter};
+
 use super::model::KnownFault;
 use shared::keys::Label;
 
@@ -17,6 +19,26 @@ impl Side {
             Self::Old => "The old server",
             Self::New => "The new server",
         }
+    }
+}
+
+/// A release by its labels. Those of a release that only one server has are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Named {
+    pub(super) here: Label,
+    pub(super) there: Label,
+}
+
+impl From<Label> for Named {
+    fn from(label: Label) -> Self {
+        Self { here: label, there: label }
+    }
+}
+
+impl Display for Named {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        let Self { here, there } = self;
+        if here == there { write!(to, "{here}") } else { write!(to, "{here} ({there} on the old server)") }
     }
 }
 
@@ -41,11 +63,15 @@ pub(super) enum Cause {
     /// The same, of a release that is newer here than the import.
     NewerNotOffered(Label),
     /// A property of the release differs. `true` if the histories say so, and not only the answers.
-    Differs(Property, Label, bool),
+    Differs(Property, Named, bool),
+    /// The same package under another label.
+    OtherLabel(Named),
+    /// The labels of a staged release differ, and with them the devices that are in it.
+    Staged(Named),
     /// The old server's history is empty, and the one here is not.
     Cleared,
     /// Several releases differ.
-    Several(Vec<Label>),
+    Several(Vec<Named>),
     /// None of these: the members that differ.
     Unexplained(Vec<&'static str>),
     /// The new server does not answer by its own releases: the members that differ.
@@ -57,9 +83,11 @@ pub(super) enum Cause {
 /// What can differ about a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Property {
-    Disabled,
+    /// Disabled on this server only.
+    Disabled(Side),
     Rollout,
-    Mandatory,
+    /// Mandatory on this server only.
+    Mandatory(Side),
     Range,
     Description,
     Package,
@@ -119,15 +147,21 @@ impl Cause {
                 "{label} was released here after the import. The old server does not offer it: it may be missing, disabled or rolled back there. \
                  Use --key-file to see which."
             ),
-            Self::Differs(property, label, is_certain) => differs(*property, *label, *is_certain),
+            Self::Differs(property, release, is_certain) => differs(*property, *release, *is_certain),
+            Self::OtherLabel(Named { here, there }) => format!(
+                "Both servers offer the same package: {here} here is {there} on the old server. Devices go by the package, so there is nothing to do."
+            ),
+            Self::Staged(release) => format!(
+                "{release} is in a staged rollout. The label decides which devices are in it, so each server chose others, as many of them."
+            ),
             Self::Cleared => {
                 "The old server's history is empty: it was cleared there. Devices that ask here still get what is here. If they should \
                  not, delete the deployment here, whose key stays yours, and import again."
                     .to_owned()
             }
-            Self::Several(labels) => {
-                let labels: Vec<_> = labels.iter().map(ToString::to_string).collect();
-                format!("Several releases differ between the servers: {}.", labels.join(", "))
+            Self::Several(releases) => {
+                let releases: Vec<_> = releases.iter().map(ToString::to_string).collect();
+                format!("Several releases differ between the servers: {}.", releases.join(", "))
             }
             Self::Unexplained(members) => format!("No reason found. Different: {}.", members.join(", ")),
             Self::NotItsReleases(members) => format!(
@@ -160,18 +194,22 @@ fn known(fault: KnownFault) -> &'static str {
     }
 }
 
-fn differs(property: Property, label: Label, is_certain: bool) -> String {
+fn differs(property: Property, release: Named, is_certain: bool) -> String {
+    let only = |side| match side {
+        Side::Old => "on the old server only",
+        Side::New => "here only",
+    };
     match (property, is_certain) {
-        (Property::Disabled, _) => format!("{label} is disabled on one of the servers only."),
-        (Property::Rollout, _) => format!("The rollout of {label} differs."),
-        (Property::Mandatory, true) => format!("{label} is mandatory on one of the servers only."),
-        (Property::Mandatory, false) => {
-            format!("{label}, or a release between it and the device's, is mandatory on one of the servers only.")
+        (Property::Disabled(side), _) => format!("{release} is disabled {}.", only(side)),
+        (Property::Rollout, _) => format!("The rollout of {release} differs."),
+        (Property::Mandatory(side), true) => format!("{release} is mandatory {}.", only(side)),
+        (Property::Mandatory(side), false) => {
+            format!("{release}, or a release between it and the device's, is mandatory {}.", only(side))
         }
-        (Property::Range, true) => format!("The target versions of {label} differ."),
-        (Property::Range, false) => format!("The target versions of {label} differ, or the old server has a newer release."),
-        (Property::Description, _) => format!("The description of {label} differs."),
-        (Property::Package, _) => format!("{label} has another package on each server."),
+        (Property::Range, true) => format!("The target versions of {release} differ."),
+        (Property::Range, false) => format!("The target versions of {release} differ, or the old server has a newer release."),
+        (Property::Description, _) => format!("The description of {release} differs."),
+        (Property::Package, _) => format!("{release} has another package on each server."),
     }
 }
 

@@ -1,17 +1,21 @@
 //! Finds out why two answers differ: looks for the known fault, or the one difference between the histories, with which the old server's answer is
 //! exactly the one that it gave. Anything else stays unexplained.
 
+mod alignment;
 #[cfg(test)]
 mod tests;
 
 use shared::hash::PackageHash;
 use shared::keys::Label;
+use shared::snapshot::HistoryRelease;
+
+use alignment::Alignment;
 
 use super::Deployment;
 use super::answer::{Answer, Info};
 use super::check::{Check, Request};
 use super::model::{Added, Change, Edit, KnownFault, Model};
-use super::reason::{Cause, Failure, Property, Side};
+use super::reason::{Cause, Failure, Named, Property, Side};
 use crate::source::Entry;
 
 /// The most differing releases to look at for one answer, newest first.
@@ -21,20 +25,32 @@ const MOST_EDITS: usize = 24;
 #[derive(Debug)]
 pub(super) struct Explainer {
     /// The histories here: before the checks, and after them if it has changed.
-    here: Vec<Model>,
+    here: Vec<History>,
     /// The old server's.
     there: Option<Model>,
     /// The newest label that was imported.
     imported: Option<u32>,
 }
 
+/// A history here.
+#[derive(Debug)]
+struct History {
+    model: Model,
+    /// What the old server's history has of it; nothing if that is not known.
+    alignment: Alignment,
+}
+
 impl Explainer {
     pub(super) fn new(deployment: &Deployment, there: Option<&[Entry]>, after: &Deployment) -> Self {
-        let mut here = vec![Model::new(deployment.releases.clone())];
-        if after.releases != deployment.releases {
-            here.push(Model::new(after.releases.clone()));
-        }
         let there = there.map(|entries| Model::of_entries(entries, &after.releases));
+        let history = |releases: &[HistoryRelease]| History {
+            model: Model::new(releases.to_vec()),
+            alignment: there.as_ref().map(|there| Alignment::new(&there.releases, releases)).unwrap_or_default(),
+        };
+        let mut here = vec![history(&deployment.releases)];
+        if after.releases != deployment.releases {
+            here.push(history(&after.releases));
+        }
         Self { here, there, imported: after.imported }
     }
 
@@ -68,21 +84,25 @@ impl Explainer {
             }
         }
         let differing = old.differing(new);
-        let here = self.here.iter_mut().find_map(|model| {
-            let is_its = model.answer(None, request, &[]).is_some_and(|info| info.says_the_same(new));
-            is_its.then_some(model)
+        let here = self.here.iter_mut().find_map(|history| {
+            let is_its = history.model.answer(None, request, &[]).is_some_and(|info| info.says_the_same(new));
+            is_its.then_some(history)
         });
         let Some(here) = here else {
             let members = if differing.is_empty() { vec!["package size"] } else { differing };
             return vec![Cause::NotItsReleases(members)];
         };
         if differing.is_empty() {
-            return sizes(here, self.there.as_ref(), request, old, new);
+            return sizes(&here.model, self.there.as_ref(), request, old, new);
+        }
+        if let Some(other) = other_label(old, new) {
+            return [other].into_iter().chain(sizes(&here.model, self.there.as_ref(), request, old, new)).collect();
         }
         let faults = subsets(&KnownFault::possible(request));
         let found = if let Some(there) = &mut self.there {
             faults.iter().find_map(|faults| between(here, there, self.imported, request, faults, old))
         } else {
+            let here = &mut here.model;
             let known = faults.iter().find(|faults| is_answer(here, None, request, faults, old));
             let known = known.map(|faults| faults.iter().copied().map(Cause::Known).collect());
             known.or_else(|| faults.iter().find_map(|faults| supposed(here, self.imported, request, faults, old, new)))
@@ -91,18 +111,31 @@ impl Explainer {
     }
 }
 
+/// Both answers offer the same package with the same words, and only its label differs. Devices go by the package.
+fn other_label(old: &Info, new: &Info) -> Option<Cause> {
+    let is_same = old.is_available && !old.package_hash.is_empty() && Info { label: new.label.clone(), ..old.clone() }.says_the_same(new);
+    let label = |info: &Info| Label::try_from(info.label.as_str()).ok();
+    let named = is_same.then(|| Some(Named { here: label(new)?, there: label(old)? })).flatten();
+    named.map(Cause::OtherLabel)
+}
+
 /// Whether answers with sizes and addresses are equal for devices: diffs may have different sizes.
 fn is_equal(old: &Info, new: &Info) -> bool {
     let are_there = |info: &Info| !info.is_available || info.has_address;
     old.says_the_same(new) && are_there(old) && are_there(new) && (old.size == new.size || !old.is_available)
 }
 
-/// Both answers name the same release, with different sizes.
+/// Both answers offer the same package: why its sizes differ. Empty if they do not.
 fn sizes(here: &Model, there: Option<&Model>, request: &Request, old: &Info, new: &Info) -> Vec<Cause> {
-    let full = |model: &Model| Label::try_from(new.label.as_str()).ok().and_then(|label| model.release(label)).map(|release| release.size);
+    if old.size == new.size {
+        return Vec::new();
+    }
+    let full = |model: &Model, info: &Info| {
+        Label::try_from(info.label.as_str()).ok().and_then(|label| model.release(label)).map(|release| release.size)
+    };
     let unexplained = || vec![Cause::Unexplained(vec!["package size"])];
-    let Some(new_full) = full(here) else { return unexplained() };
-    let old_full = there.and_then(full).unwrap_or(new_full);
+    let Some(new_full) = full(here, new) else { return unexplained() };
+    let old_full = there.and_then(|there| full(there, old)).unwrap_or(new_full);
     // Only a device that has a package can use a diff, and a diff is smaller.
     let is_diff = |size: u64, full: u64| request.hash().is_some() && size < full;
     let (old_is_diff, new_is_diff) = (is_diff(old.size, old_full), is_diff(new.size, new_full));
@@ -144,13 +177,14 @@ fn subsets(faults: &[KnownFault]) -> Vec<Vec<KnownFault>> {
 
 /// The answer follows from the old server's history: which of its differences from the history here decides?
 fn between(
-    here: &mut Model,
+    here: &mut History,
     there: &mut Model,
     imported: Option<u32>,
     request: &Request,
     faults: &[KnownFault],
     old: &Info,
 ) -> Option<Vec<Cause>> {
+    let History { model: here, alignment } = here;
     let known = || faults.iter().copied().map(Cause::Known);
     if !is_answer(there, None, request, faults, old) {
         // Released there since its history was read?
@@ -158,48 +192,72 @@ fn between(
         return is_answer(here, Some(&newer), request, faults, old)
             .then(|| known().chain([Cause::Newer(Side::Old, newer.label)]).collect());
     }
+    // From here on, in the labels that releases have here.
+    let (request, label) = (alignment.asked(request), old.label.clone());
+    let (request, old) = (&request, &alignment.translated(old));
+    let because = |cause: Option<Cause>| {
+        let causes: Vec<Cause> = known().chain(cause).collect();
+        (!causes.is_empty()).then_some(causes)
+    };
     if is_answer(here, None, request, faults, old) {
-        return Some(known().collect());
+        let other = Label::try_from(old.label.as_str()).ok().filter(|_| old.label != label).map(|label| alignment.named(label));
+        return because(other.map(Cause::OtherLabel));
     }
     if there.releases.is_empty() && !here.releases.is_empty() {
-        return Some(known().chain([Cause::Cleared]).collect());
+        return because(Some(Cause::Cleared));
     }
-    let newest = there.newest();
-    let mut edits = edits(here, there);
+    let last = alignment.newest().map_or(0, Label::number);
+    let mut edits = edits(here, there, alignment);
     edits.truncate(MOST_EDITS);
-    let cause = |edit: &Edit| match &edit.change {
-        Change::Missing if edit.label.number() > imported.unwrap_or(newest) => Cause::Newer(Side::New, edit.label),
-        Change::Missing => Cause::Missing(Side::Old, edit.label),
-        Change::Added(_) if edit.label.number() > here.newest() => Cause::Newer(Side::Old, edit.label),
-        Change::Added(_) => Cause::Missing(Side::New, edit.label),
-        change => Cause::Differs(property(change), edit.label, true),
-    };
-    let causes: Vec<Cause> = edits.iter().map(cause).collect();
-    for (edit, cause) in edits.iter().zip(causes) {
+    let causes: Vec<Cause> = edits
+        .iter()
+        .map(|(edit, named)| match &edit.change {
+            Change::Missing if edit.label.number() > imported.unwrap_or(last) => Cause::Newer(Side::New, named.here),
+            Change::Missing => Cause::Missing(Side::Old, named.here),
+            Change::Added(_) if edit.label.number() > here.newest() => Cause::Newer(Side::Old, named.there),
+            Change::Added(_) => Cause::Missing(Side::New, named.there),
+            change => Cause::Differs(property(change), *named, true),
+        })
+        .collect();
+    for ((edit, _), cause) in edits.iter().zip(causes) {
         if is_answer(here, Some(edit), request, faults, old) {
-            return Some(known().chain([cause]).collect());
+            return because(Some(cause));
         }
     }
     // All that was released here since, and nothing else?
-    if let Some(label) = Label::new(newest).filter(|_| newest < here.newest()) {
+    if let Some(label) = Label::new(last).filter(|_| last < here.newest()) {
         let edit = Edit { label, change: Change::MissingAfter };
         let first = here.releases.iter().rev().map(|release| release.label).find(|release| *release > label);
         if let Some(first) = first.filter(|_| is_answer(here, Some(&edit), request, faults, old)) {
-            return Some(known().chain([Cause::Newer(Side::New, first)]).collect());
+            return because(Some(Cause::Newer(Side::New, first)));
         }
     }
-    let mut labels: Vec<Label> = edits.into_iter().map(|edit| edit.label).collect();
-    labels.dedup();
-    labels.truncate(5);
-    (!labels.is_empty()).then(|| known().chain([Cause::Several(labels)]).collect())
+    if let Some(staged) = staged(here, alignment, request, faults, old) {
+        return because(Some(Cause::Staged(staged)));
+    }
+    let mut releases: Vec<Named> = edits.into_iter().map(|(_, named)| named).collect();
+    releases.dedup();
+    releases.truncate(5);
+    (!releases.is_empty()).then(|| known().chain([Cause::Several(releases)]).collect())
 }
 
-/// What has to be changed in one history to get the other one, newest first.
-fn edits(here: &Model, there: &Model) -> Vec<Edit> {
+/// The staged release that this device is offered by one of the servers only, because its label decides which devices are in it.
+fn staged(here: &mut Model, alignment: &Alignment, request: &Request, faults: &[KnownFault], old: &Info) -> Option<Named> {
+    let is_staged = |model: &Model, named: &Named| model.release(named.here).is_some_and(|release| release.rollout.is_some());
+    let staged: Vec<Named> = alignment.renamed().filter(|named| is_staged(here, named)).take(MOST_EDITS).collect();
+    staged.into_iter().find(|named| {
+        let mut is_answer = |change| is_answer(here, Some(&Edit { label: named.here, change }), request, faults, old);
+        is_answer(Change::Rollout(None)) || is_answer(Change::Missing)
+    })
+}
+
+/// What has to be changed in the history here to get the other one, newest first, and the labels of the release.
+fn edits(here: &Model, there: &Model, alignment: &Alignment) -> Vec<(Edit, Named)> {
     let mut edits = Vec::new();
     for theirs in &there.releases {
-        let label = theirs.label;
-        let mut edit = |change| edits.push(Edit { label, change });
+        let Some(label) = alignment.place(theirs.label) else { continue };
+        let named = Named { here: label, there: theirs.label };
+        let mut edit = |change| edits.push((Edit { label, change }, named));
         let Some(ours) = here.release(label) else {
             edit(Change::Added(Box::new(Added {
                 package_hash: theirs.package_hash.clone(),
@@ -230,20 +288,22 @@ fn edits(here: &Model, there: &Model) -> Vec<Edit> {
             edit(Change::Package(theirs.package_hash.clone()));
         }
     }
-    let missing = here.releases.iter().filter(|release| there.release(release.label).is_none());
-    edits.extend(missing.map(|release| Edit { label: release.label, change: Change::Missing }));
-    edits.sort_by_key(|edit| std::cmp::Reverse(edit.label));
+    let missing = here.releases.iter().map(|release| release.label).filter(|label| !alignment.is_there(*label));
+    edits.extend(missing.map(|label| (Edit { label, change: Change::Missing }, Named::from(label))));
+    edits.sort_by_key(|(edit, _)| std::cmp::Reverse(edit.label));
     edits
 }
 
 fn property(change: &Change) -> Property {
     match change {
         Change::Rollout(_) => Property::Rollout,
-        Change::Mandatory(_) | Change::NoneMandatory => Property::Mandatory,
+        Change::Mandatory(true) => Property::Mandatory(Side::Old),
+        Change::Mandatory(false) | Change::NoneMandatory => Property::Mandatory(Side::New),
         Change::Range(_) => Property::Range,
         Change::Description(_) => Property::Description,
         Change::Package(_) => Property::Package,
-        Change::Disabled(_) | Change::Missing | Change::MissingAfter | Change::Added(_) => Property::Disabled,
+        Change::Disabled(false) => Property::Disabled(Side::New),
+        Change::Disabled(true) | Change::Missing | Change::MissingAfter | Change::Added(_) => Property::Disabled(Side::Old),
     }
 }
 
@@ -269,7 +329,7 @@ fn suppositions(here: &Model, imported: Option<u32>, request: &Request, old: &In
     let mut found = Vec::new();
     let label = |info: &Info| Label::try_from(info.label.as_str()).ok().filter(|_| info.is_available);
     let differs = |change: Change, label: Label| {
-        let cause = Cause::Differs(property(&change), label, false);
+        let cause = Cause::Differs(property(&change), label.into(), false);
         (Edit { label, change }, cause)
     };
     if let Some((label, release)) = label(old).and_then(|label| Some((label, here.release(label)?))) {
@@ -284,7 +344,7 @@ fn suppositions(here: &Model, imported: Option<u32>, request: &Request, old: &In
         }
         found.push((
             Edit { label, change: Change::Range(request.check.app_version.version().to_string()) },
-            Cause::Differs(Property::Range, label, true),
+            Cause::Differs(Property::Range, label.into(), true),
         ));
     }
     if let Some(edit) = added(here, request, old) {

@@ -49,18 +49,21 @@ fn changed(change: impl FnOnce(&mut Vec<HistoryRelease>)) -> Vec<HistoryRelease>
 #[test]
 fn each_difference_between_histories_has_its_reason() {
     let label = |number| Label::new(number).unwrap();
-    let differs = |property, number, is_certain| vec![Cause::Differs(property, label(number), is_certain)];
+    let differs = |property, number, is_certain| vec![Cause::Differs(property, label(number).into(), is_certain)];
     let of = |query, there: Vec<_>| told(query, &there, history(), Some(4));
     assert_eq!(of(FRESH, history()), [vec![], vec![]]);
     let not_offered = vec![Cause::NotOffered(label(3))];
     assert_eq!(of(FRESH, changed(|releases| drop(releases.remove(1)))), [not_offered.clone(), vec![Cause::Missing(Side::Old, label(3))]]);
-    assert_eq!(of(FRESH, changed(|releases| releases[1].is_disabled = true)), [not_offered.clone(), differs(Property::Disabled, 3, true)]);
+    assert_eq!(
+        of(FRESH, changed(|releases| releases[1].is_disabled = true)),
+        [not_offered.clone(), differs(Property::Disabled(Side::Old), 3, true)]
+    );
     assert_eq!(of(FRESH, changed(|releases| releases[1].range = "2.0.0".into()))[1], differs(Property::Range, 3, true));
-    let both = |property, number| [differs(property, number, property != Property::Mandatory), differs(property, number, true)];
+    let both = |property, number| [differs(property, number, property != Property::Mandatory(Side::Old)), differs(property, number, true)];
     assert_eq!(of(FRESH, changed(|releases| releases[0].rollout = None))[1], differs(Property::Rollout, 4, true));
     assert_eq!(of(FRESH, changed(|releases| releases[0].rollout = None))[0], differs(Property::Rollout, 4, false));
     let on_v2 = format!("app_version=1.0.0&client_unique_id=a&label=v2&package_hash={}", PackageHash::of(b"2"));
-    assert_eq!(of(&on_v2, changed(|releases| releases[1].is_mandatory = true)), both(Property::Mandatory, 3));
+    assert_eq!(of(&on_v2, changed(|releases| releases[1].is_mandatory = true)), both(Property::Mandatory(Side::Old), 3));
     let text = changed(|releases| releases[1].description = Some("other".into()));
     assert_eq!(of(FRESH, text), [differs(Property::Description, 3, false), differs(Property::Description, 3, true)]);
     let package = changed(|releases| releases[1].package_hash = PackageHash::of(b"other"));
@@ -72,7 +75,7 @@ fn each_difference_between_histories_has_its_reason() {
     assert_eq!(told(IN_ROLLOUT, &two, history(), Some(2)), released_here);
     // Both servers got v4, and it was disabled on the old one: only its history tells.
     let stopped = changed(|releases| releases[0].is_disabled = true);
-    let stopped_there = [vec![Cause::NewerNotOffered(label(4))], differs(Property::Disabled, 4, true)];
+    let stopped_there = [vec![Cause::NewerNotOffered(label(4))], differs(Property::Disabled(Side::Old), 4, true)];
     assert_eq!(told(IN_ROLLOUT, &stopped, history(), Some(3)), stopped_there);
     let many = changed(|releases| {
         releases[1].is_disabled = true;
@@ -80,7 +83,10 @@ fn each_difference_between_histories_has_its_reason() {
     });
     assert_eq!(
         of(FRESH, many),
-        [vec![Cause::Unexplained(vec!["package hash", "label", "description"])], vec![Cause::Several(vec![label(3), label(2)])]]
+        [
+            vec![Cause::Unexplained(vec!["package hash", "label", "description"])],
+            vec![Cause::Several(vec![label(3).into(), label(2).into()])]
+        ]
     );
 }
 
@@ -104,7 +110,7 @@ fn known_faults_are_recognized_by_what_the_device_sent() {
     assert_eq!(both, [Cause::Known(label), Cause::Known(KnownFault::ClientUndefined)]);
     // The same answer to a device that sent its label is no such fault.
     let labeled = explain(&format!("{on_v2}&label=v2"), &[label], |_| {});
-    assert_eq!(labeled, [Cause::Differs(Property::Mandatory, Label::new(3).unwrap(), false)]);
+    assert_eq!(labeled, [Cause::Differs(Property::Mandatory(Side::Old), Label::new(3).unwrap().into(), false)]);
     // Nor is one with anything else changed.
     assert!(matches!(explain(&on_v2, &[label], |info| info.target = "1".into())[..], [Cause::Unexplained(_)]));
     assert!(matches!(explain(&on_v2, &[], |info| info.size = 5)[..], [Cause::Diff(Side::Old)]));
@@ -131,4 +137,64 @@ fn the_same_files_in_archives_of_different_sizes_are_explained_by_the_old_histor
     };
     assert_eq!(explain(9), [Cause::PackedDifferently]);
     assert!(matches!(explain(8)[..], [Cause::Unexplained(_)]));
+}
+
+/// A package by its number, under this label.
+fn packed(label: u32, package: u32) -> HistoryRelease {
+    HistoryRelease { label: Label::new(label).unwrap(), ..release(package, "^1.0.0") }
+}
+
+/// Both have v1 to v3. The package 4 was released there only; then 5 to 7 on both, so that labels differ.
+fn parted() -> [Vec<HistoryRelease>; 2] {
+    let there = (1..=7).rev().map(|number| packed(number, number)).collect();
+    let here = [(6, 7), (5, 6), (4, 5), (3, 3), (2, 2), (1, 1)].map(|(label, package)| packed(label, package));
+    [there, here.to_vec()]
+}
+
+#[test]
+fn labels_that_differ_for_the_same_package_are_no_reason_to_do_anything() {
+    let [there, here] = parted();
+    let named = |here, there| Named { here: Label::new(here).unwrap(), there: Label::new(there).unwrap() };
+    for known in told(FRESH, &there, here.clone(), Some(3)) {
+        assert_eq!(known, [Cause::OtherLabel(named(6, 7))]);
+    }
+    // Real differences are found among such labels, and named by both.
+    let with_key = |change: &dyn Fn(&mut [HistoryRelease], &mut [HistoryRelease])| {
+        let [mut there, mut here] = parted();
+        change(&mut there, &mut here);
+        told(FRESH, &there, here, Some(3))[1].clone()
+    };
+    assert_eq!(with_key(&|there, _| there[0].is_disabled = true), [Cause::Differs(Property::Disabled(Side::Old), named(6, 7), true)]);
+    assert_eq!(with_key(&|_, here| here[0].is_disabled = true), [Cause::Differs(Property::Disabled(Side::New), named(6, 7), true)]);
+    assert_eq!(with_key(&|_, here| here[0].is_mandatory = true), [Cause::Differs(Property::Mandatory(Side::New), named(6, 7), true)]);
+    assert_eq!(with_key(&|there, _| there[0].range = "2.0.0".into()), [Cause::Differs(Property::Range, named(6, 7), true)]);
+    // The label decides which devices are in a rollout.
+    let mut staged = 0;
+    for client in 'a'..='z' {
+        let [mut there, mut here] = parted();
+        (there[0].rollout, here[0].rollout) = (Some(50), Some(50));
+        let causes = told(&FRESH.replace("=a", &format!("={client}")), &there, here, Some(3))[1].clone();
+        staged += usize::from(causes == [Cause::Staged(named(6, 7))]);
+        let in_both = [named(6, 7), named(5, 6)].map(|named| vec![Cause::OtherLabel(named)]);
+        assert!(in_both.contains(&causes) || causes == [Cause::Staged(named(6, 7))], "{causes:?}");
+    }
+    assert!(staged > 0);
+    let causes = with_key(&|_, here| here[0].package_hash = PackageHash::of(b"other"));
+    assert_eq!(causes, [Cause::Newer(Side::Old, Label::new(7).unwrap())]);
+    let newer = told(FRESH, &[vec![packed(8, 8)], parted()[0].clone()].concat(), parted()[1].clone(), Some(3));
+    assert_eq!(newer[1], [Cause::Newer(Side::Old, Label::new(8).unwrap())]);
+    let newer = told(FRESH, &parted()[0], [vec![packed(7, 8)], parted()[1].clone()].concat(), Some(3));
+    assert_eq!(newer[1], [Cause::Newer(Side::New, Label::new(7).unwrap())]);
+    let sentence = Cause::Differs(Property::Disabled(Side::Old), named(6, 7), true).sentence();
+    assert_eq!(sentence, "v6 (v7 on the old server) is disabled on the old server only.");
+}
+
+#[test]
+fn what_was_released_and_rolled_back_here_is_not_missing_there() {
+    let there: Vec<_> = (1..=3).rev().map(|number| packed(number, number)).collect();
+    let here = [vec![packed(5, 3), packed(4, 4)], there.clone()].concat();
+    let named = Named { here: Label::new(5).unwrap(), there: Label::new(3).unwrap() };
+    for causes in told(FRESH, &there, here.clone(), Some(3)) {
+        assert_eq!(causes, [Cause::OtherLabel(named)]);
+    }
 }

@@ -127,14 +127,14 @@ async fn what_was_done_on_both_servers_is_not_named_as_missing() {
     releases.extend([entry(&old, "v5", "five"), rolled_back_there("v6")]);
     put(&releases);
     let report = imported(&app, &old.base, "key", &["--dry-run"]).await;
-    assert!(report.contains("or cleared its history here. Not taken over: v6\n"), "{report}");
+    assert!(report.contains("or cleared its history here. Not taken over, by their labels there: v6\n"), "{report}");
     // From then on, labels differ. Rolled back on both again, and the earlier one is still the missing one.
     upload("seven").await;
     roll_back_here().await;
     releases.extend([entry(&old, "v7", "seven"), rolled_back_there("v8")]);
     put(&releases);
     let report = imported(&app, &old.base, "key", &[]).await;
-    assert!(report.contains("or cleared its history here. Not taken over: v6\n"), "{report}");
+    assert!(report.contains("or cleared its history here. Not taken over, by their labels there: v6\n"), "{report}");
     assert_eq!(history(&ada, "Weather", "Production").await.len(), 7);
 }
 

@@ -204,7 +204,7 @@ async fn what_is_not_taken_over_is_named() {
     rollback["releaseMethod"] = json!("Rollback");
     releases.push(rollback);
     put(&old, &[], &releases);
-    let left = "left alone, because somebody has released here, or cleared its history here. Not taken over: v4, v5. Disabled there, but not here: v2";
+    let left = "left alone, because somebody has released here, or cleared its history here. Not taken over, by their labels there: v4, v5. Disabled there, but not here, by their labels here: v2";
     let report = imported(&app, &old.base, "key", &["--dry-run"]).await;
     assert!(report.contains(&format!("Weather / Production: 5 releases, v1 to v5; would be {left}")), "{report}");
     let ended = cli.expect(0, &again).await;
@@ -214,5 +214,5 @@ async fn what_is_not_taken_over_is_named() {
     assert!(ended.out.contains(&format!("`{command}`")), "{ended:?}");
     cli.expect(0, &command.split(' ').skip(1).collect::<Vec<_>>()).await;
     let report = imported(&app, &old.base, "key", &[]).await;
-    assert!(report.contains("Not taken over: v4, v5\n"), "{report}");
+    assert!(report.contains("Not taken over, by their labels there: v4, v5\n"), "{report}");
 }
