@@ -118,7 +118,7 @@ async fn one(context: &Context, file: &FileState, place: &Place<'_>, report: &mu
     let faults: Vec<Fault> = server_fault(file, Some(place.server)).into_iter().chain(key).collect();
     let right = format!("has the server address and the key of {of}");
     let next = "Run `updraft init`: it writes both. If the project uses another server or deployment, correct updraft.toml.";
-    say_faults(file, &faults, &right, next, report);
+    say_faults(file, faults, &right, next, report);
 }
 
 /// Checks a file without a deployment to compare it with.
@@ -128,14 +128,16 @@ fn alone(file: &FileState, server: Option<&str>, report: &mut Report<'_>) {
         _ => key::fault_of_any(&file.keys),
     };
     let faults: Vec<Fault> = server_fault(file, server).into_iter().chain(key).collect();
-    say_faults(file, &faults, "has a server address and a deployment key", "Run `updraft init`: it writes both.", report);
+    say_faults(file, faults, "has a server address and a deployment key", "Run `updraft init`: it writes both.", report);
 }
 
-fn say_faults(file: &FileState, faults: &[Fault], right: &str, next: &str, report: &mut Report<'_>) {
+fn say_faults(file: &FileState, mut faults: Vec<Fault>, right: &str, next: &str, report: &mut Report<'_>) {
     let path = &file.path;
     if faults.is_empty() {
         return report.ok(SDK, format!("{path} {right}"));
     }
+    // The others end with what follows.
+    faults.sort_by_key(|fault| !fault.is_fatal);
     let texts: Vec<&str> = faults.iter().map(|fault| fault.text.as_str()).collect();
     let next = match &file.by_hand {
         Some(why) => format!("`updraft init` cannot write it: {why}."),

@@ -47,9 +47,15 @@ use target::{Choice, Target};
   updraft init --app my-app-ios --platform ios
   updraft init --dry-run
 
-Without a terminal, add --app, --deployment and --yes. Files that are changed: updraft.toml; Info.plist and strings.xml
-(React Native), app.json (Expo), config.xml (Cordova), capacitor.config.json (Capacitor). In React Native and Expo projects
-with an SDK, also updraft-fingerprint.json.")]
+Without a terminal, add --app, --deployment and --yes.
+
+Files that are changed:
+  all projects:  updraft.toml
+  React Native:  Info.plist, strings.xml
+  Expo:          app.json
+  Cordova:       config.xml
+  Capacitor:     capacitor.config.json
+React Native and Expo projects with an SDK also get updraft-fingerprint.json.")]
 pub(crate) struct InitCommand {
     /// App and deployment.
     #[command(flatten)]

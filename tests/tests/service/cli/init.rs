@@ -403,6 +403,9 @@ async fn doctor_checks_native_files_before_init() {
     let found = checks(&place.cli, 0, "sdk").await;
     let statuses: Vec<_> = found.iter().map(|check| check["status"].as_str().unwrap()).collect();
     assert_eq!(statuses[..3], ["ok", "ok", "skipped"], "{found:?}");
+    plist("https://old.example/", "");
+    let text = checks(&place.cli, 1, "sdk").await[0]["text"].as_str().unwrap().to_owned();
+    assert!(text.starts_with("ios/Demo/Info.plist lacks a deployment key, and has another server address (https://old"), "{text}");
     strings("https://codepush.appcenter.ms/", "");
     let text = checks(&place.cli, 1, "sdk").await[1]["text"].as_str().unwrap().to_owned();
     assert!(text.contains("has the address of App Center") && text.contains("has an empty deployment key"), "{text}");
