@@ -38,7 +38,7 @@ pub(crate) fn span(seconds: i64) -> String {
     if count == 1 { format!("1 {unit}") } else { format!("{count} {unit}s") }
 }
 
-/// "1.4 MB". Units of 1,000, as download sizes are shown elsewhere.
+/// "1.4 MB", as on the dashboard.
 pub(crate) fn size(bytes: u64) -> String {
-    indicatif::DecimalBytes(bytes).to_string()
+    shared::text::size(i64::try_from(bytes).unwrap_or(i64::MAX))
 }

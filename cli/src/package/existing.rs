@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use shared::archive::{self, ArchiveFault, ArchiveLimits};
 use shared::hash::Sha256Hex;
 
-use super::{Kind, Package, PackagedFile, changed, unreadable};
+use super::{Kind, Package, PackagedFile, changed, names, unreadable};
 use crate::error::{Error, Result};
 
 /// No limits: the server has its own, and says so.
@@ -43,7 +43,8 @@ pub(super) fn open(path: &Path, progress: &ProgressBar) -> Result<Package> {
         Some(manifest) => {
             let files =
                 manifest.iter().map(|(name, hash)| PackagedFile { name: name.to_owned(), size: None, hash: hash.clone() }).collect();
-            Ok(Package { file, size, hash: contents.package_hash, kind: Kind::Archive, files })
+            let unsafe_name = names::unsafe_name(&mut file, size, &manifest);
+            Ok(Package { file, size, hash: contents.package_hash, kind: Kind::Archive, files, unsafe_name })
         }
         None if is_zip => {
             let next = "Create the archive again, or give the folder itself: updraft release create FOLDER.";
@@ -55,6 +56,7 @@ pub(super) fn open(path: &Path, progress: &ProgressBar) -> Result<Package> {
             hash: contents.package_hash,
             kind: Kind::SingleFile,
             files: vec![PackagedFile { name, size: Some(size), hash }],
+            unsafe_name: None,
         }),
     }
 }

@@ -4,6 +4,7 @@
 //! A file is uploaded as it is, after the check that the server makes too (`existing`). Deliberately not here: the upload. Start at [`prepare`].
 
 mod existing;
+mod names;
 mod pack;
 pub(crate) mod signature;
 mod walk;
@@ -13,6 +14,7 @@ use std::io::Read;
 use std::path::Path;
 
 use indicatif::ProgressBar;
+use shared::diff::UnsafeName;
 use shared::hash::{PackageHash, Sha256Hex};
 
 use self::signature::SigningKey;
@@ -34,6 +36,8 @@ pub(crate) struct Package {
     pub kind: Kind,
     /// Its files, by name.
     pub files: Vec<PackagedFile>,
+    /// The first name that prevents diffs, if there is one. A single file has no diffs anyway.
+    pub unsafe_name: Option<UnsafeName>,
 }
 
 /// What a package was made from.

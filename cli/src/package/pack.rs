@@ -21,7 +21,7 @@ use zip::{CompressionMethod, DateTime, System, ZipArchive, ZipWriter};
 
 use super::signature::SigningKey;
 use super::walk::Found;
-use super::{Kind, Package, PackagedFile, changed, unreadable};
+use super::{Kind, Package, PackagedFile, changed, names, unreadable};
 use crate::clock;
 use crate::error::{Error, Result};
 
@@ -79,9 +79,10 @@ pub(super) fn pack(files: &[Found], signer: Option<(&str, &SigningKey)>, progres
         packaged.push(PackagedFile { name: name.to_owned(), size: Some(bytes.len() as u64), hash: Sha256Hex::of(bytes) });
     }
     let output = writer.finish().map_err(|error| unwritable(&error.into()))?;
-    let file = output.into_inner().map_err(|error| unwritable(error.error()))?;
+    let mut file = output.into_inner().map_err(|error| unwritable(error.error()))?;
     let size = file.metadata().map_err(|error| unwritable(&error))?.len();
-    Ok(Package { file, size, hash, kind: Kind::Folder, files: packaged })
+    let unsafe_name = names::unsafe_name(&mut file, size, &manifest);
+    Ok(Package { file, size, hash, kind: Kind::Folder, files: packaged, unsafe_name })
 }
 
 /// Hands out the files' indexes, at most [`WINDOW`] at once, and appends what comes back, in order. Returns the hashes.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hash::PackageHash;
 use crate::keys::Label;
+use crate::time::UnixMillis;
 
 /// What became of a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -45,6 +46,24 @@ pub enum DiffProblem {
     NotApplicable,
 }
 
+/// Why no diffs are made for a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(description = "Why no diffs are made for a release."))]
+#[serde(rename_all = "snake_case")]
+pub enum NoDiffsReason {
+    /// The release's package is a single file.
+    SingleFile,
+    /// There is no earlier release in the deployment.
+    NoEarlierRelease,
+    /// The release is disabled: no device can be offered it.
+    Disabled,
+    /// A newer release for the same app versions replaced it: no device can be offered it.
+    Replaced,
+    /// No other release for the same app versions has another package.
+    NoOtherPackage,
+}
+
 /// A package that devices may have, and what they download for the release.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -64,6 +83,15 @@ pub struct SourceDiff {
     pub problem: Option<DiffProblem>,
     /// The problem in words for people. Their wording can change.
     pub message: Option<String>,
+    /// With `unsafe_names`, the first file or folder with such a name, if it is known: at most 100 characters of its path, and what cannot be seen is written
+    /// out, as in `\u{200b}`. Otherwise null.
+    pub file: Option<String>,
+    /// When the problem was found. Null if there is none, or if it is known from the release alone.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<i64>))]
+    pub found_time: Option<UnixMillis>,
+    /// From when on the diff is tried again, with the next release or report of the app: it may work after a repair. Null if it is not tried again.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<i64>))]
+    pub retry_time: Option<UnixMillis>,
     /// Whether something has to be repaired. Other problems only mean that a diff would be of no use.
     pub is_fault: bool,
     /// What to do about a fault, in words for people; null if there is none. Their wording can change.
@@ -83,6 +111,10 @@ pub struct ReleaseDiffs {
     pub is_single_file: bool,
     /// Whether this service makes diffs (the setting `UPDRAFT_DIFFS`). Otherwise, pending ones are not made.
     pub is_making: bool,
+    /// Why no diffs are made for the release; null if they are.
+    pub reason: Option<NoDiffsReason>,
+    /// The reason in words for people. Their wording can change.
+    pub message: Option<String>,
     /// The packages that the release has diffs from, or should have: those of the newest releases first.
     pub sources: Vec<SourceDiff>,
 }

@@ -1,7 +1,8 @@
 //! Diffs: archives that turn one package into another on a device, with the files that are new or changed.
 //!
 //! [`plan()`] decides what a diff does, or that none is possible; [`write()`] writes it from the target's archive; [`check()`] reads the result as
-//! strictly as an upload is read. Not here: which packages get diffs, and where those are stored. Start reading at [`plan()`].
+//! strictly as an upload is read; [`unsafe_name`] names the file that prevents one. Not here: which packages get diffs, and where those are
+//! stored. Start reading at [`plan()`].
 //!
 //! A diff is a ZIP archive. Its first entry is `hotcodepush.json`, `{"deletedFiles":["CodePush/assets/gone.png"]}`; the others are files of the target
 //! (wire facts, part 5.3). A device copies the folder of its package and applies the diff to the copy. React Native deletes the listed files first and
@@ -18,5 +19,6 @@ mod write;
 
 pub use check::check;
 pub use layout::{Layout, LayoutRead, Package};
-pub use plan::{NoDiff, Plan, plan};
+pub use plan::{NoDiff, Plan, plan, unsafe_name, unsafe_target_name};
+pub use safety::{NameFault, UnsafeName};
 pub use write::{WriteFault, write};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::layout::Package;
-use super::safety;
+use super::safety::{self, UnsafeName};
 use crate::package::manifest::is_ignored;
 use crate::package::{Manifest, is_signature};
 
@@ -59,7 +59,9 @@ pub fn plan(base: &Package<'_>, target: &Package<'_>) -> Result<Plan, NoDiff> {
     if !is_complete(base) || !is_complete(target) {
         return Err(NoDiff::OtherArchive);
     }
-    safety::check(base, target)?;
+    if safety::find(base, target).is_some() {
+        return Err(NoDiff::UnsafeNames);
+    }
 
     let is_written = |name: &&str| {
         let hash = target.manifest.get(name);
@@ -67,13 +69,25 @@ pub fn plan(base: &Package<'_>, target: &Package<'_>) -> Result<Plan, NoDiff> {
     };
     let written = target.layout.names().filter(is_written).map(str::to_owned).collect();
     let deleted = deleted(base, target.manifest);
-    safety::check_deleted(&deleted, target.manifest)?;
+    if safety::find_deleted(&deleted, target.manifest).is_some() {
+        return Err(NoDiff::UnsafeNames);
+    }
     Ok(Plan { deleted: deleted.into_iter().collect(), written })
+}
+
+/// The first name that prevents the diff from `base` to `target`: [`NoDiff::UnsafeNames`]. `None` if there is no such name.
+pub fn unsafe_name(base: &Package<'_>, target: &Package<'_>) -> Option<UnsafeName> {
+    safety::find(base, target).or_else(|| safety::find_deleted(&deleted(base, target.manifest), target.manifest))
+}
+
+/// The first name of a package that prevents every diff to it.
+pub fn unsafe_target_name(target: &Package<'_>) -> Option<UnsafeName> {
+    safety::find_in(target)
 }
 
 /// Whether the archive has exactly the manifest's files.
 fn is_complete(package: &Package<'_>) -> bool {
-    // Names with backslashes are counted, but never found: `safety::check` would refuse them anyway.
+    // Names with backslashes are counted, but never found: `safety::find` would refuse them anyway.
     let files: HashSet<&str> = package.layout.names().filter(|name| !is_ignored(name)).collect();
     let has_backslash = package.layout.names().any(|name| name.contains('\\'));
     has_backslash || (files.len() == package.manifest.len() && package.manifest.iter().all(|(name, _)| files.contains(name)))

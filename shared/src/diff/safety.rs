@@ -1,9 +1,8 @@
-//! Finds names for which a diff would not give the target on every device.
+//! Finds names for which a diff would not give the target on every device, for the planner and for people.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::layout::Package;
-use super::plan::NoDiff;
 use crate::archive::{DIFF_MARKER, key};
 use crate::package::Manifest;
 
@@ -20,34 +19,97 @@ const UNHASHED_IN_CORDOVA: &str = "__MACOSX";
 /// hundreds of megabytes.
 const PATHS_BYTES: usize = 24 << 20;
 
-/// Refuses packages between which a diff could have a wrong result on some device.
-pub(super) fn check(base: &Package<'_>, target: &Package<'_>) -> Result<(), NoDiff> {
-    let is_safe = [base, target].into_iter().all(|package| are_paths_few(package) && are_names_safe(package))
-        && is_hashed_as_a_whole(target.manifest)
-        && fits(&Tree::of(base.layout.names()), &Tree::of(target.manifest.iter().map(|(name, _)| name)));
-    if is_safe { Ok(()) } else { Err(NoDiff::UnsafeNames) }
+/// A file or a folder whose name prevents the diff between two packages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsafeName {
+    /// Its path in the package, with whatever characters and length it has there.
+    pub path: String,
+    /// What is wrong with it.
+    pub fault: NameFault,
+    /// Whether the target has it; otherwise only the base does.
+    pub is_in_target: bool,
 }
 
-/// Refuses a diff that deletes a file of the target on a device whose disk ignores case.
-pub(super) fn check_deleted(deleted: &BTreeSet<String>, target: &Manifest) -> Result<(), NoDiff> {
-    let files: HashSet<String> = target.iter().map(|(name, _)| key(name)).collect();
-    if deleted.iter().any(|name| files.contains(&key(name))) { Err(NoDiff::UnsafeNames) } else { Ok(()) }
+/// What is wrong with a name. The texts go on after the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameFault {
+    /// The paths of the package are too long in all; this is the longest.
+    #[error("is the longest of the package's paths, which are too long in all")]
+    TooLong,
+    /// Devices may have kept backslashes in names, or may have replaced them.
+    #[error("has a backslash in its name")]
+    Backslash,
+    /// See `has_safe_characters`.
+    #[error("has a character in its name that is not printable ASCII, or is one of : % # ? ;")]
+    Characters,
+    /// SDKs have a file of this name, or would take it for that of a diff.
+    #[error("has a name that SDKs use themselves")]
+    Reserved,
+    /// Some SDKs leave it out of the hash.
+    #[error("is in a folder that some SDKs leave out of the package hash")]
+    Unhashed,
+    /// Some SDKs compute the hash of this folder only.
+    #[error("is outside of the folder {0}, and some SDKs compute the package hash of that folder only")]
+    Outside(&'static str),
+    /// On some disks, two names are one, or a file is in the place of a folder.
+    #[error("differs from another name only in its spelling, or is a file where a folder is")]
+    Clash,
 }
 
-fn are_paths_few(package: &Package<'_>) -> bool {
+/// The first name for which a diff could have a wrong result on some device: in the target, if there is one, else in the base, else in both together.
+pub(super) fn find(base: &Package<'_>, target: &Package<'_>) -> Option<UnsafeName> {
+    names_of(target).or_else(|| name_in(base).map(|found| of(found, false))).or_else(|| {
+        let (base, target) = (Tree::of(base.layout.names()), Tree::of(target.manifest.iter().map(|(name, _)| name)));
+        let own = target.clash.map(|path| of((path, NameFault::Clash), true));
+        own.or_else(|| base.clash.map(|path| of((path, NameFault::Clash), false)))
+            .or_else(|| misfit(&base, &target).map(|path| of((path, NameFault::Clash), true)))
+    })
+}
+
+/// The first name of a package for which no diff can lead to it, from whichever base.
+pub(super) fn find_in(target: &Package<'_>) -> Option<UnsafeName> {
+    let clash = || Tree::of(target.manifest.iter().map(|(name, _)| name)).clash;
+    names_of(target).or_else(|| clash().map(|path| of((path, NameFault::Clash), true)))
+}
+
+/// The first file of the target that a diff would delete on a device whose disk ignores case.
+pub(super) fn find_deleted(deleted: &BTreeSet<String>, target: &Manifest) -> Option<UnsafeName> {
+    let deleted: HashSet<String> = deleted.iter().map(|name| key(name)).collect();
+    target.iter().find(|(name, _)| deleted.contains(&key(name))).map(|(name, _)| of((name, NameFault::Clash), true))
+}
+
+fn of((path, fault): (&str, NameFault), is_in_target: bool) -> UnsafeName {
+    UnsafeName { path: path.to_owned(), fault, is_in_target }
+}
+
+/// The first name of a target that is wrong on its own.
+fn names_of(target: &Package<'_>) -> Option<UnsafeName> {
+    name_in(target).or_else(|| outside(target.manifest)).map(|found| of(found, true))
+}
+
+fn name_in<'p>(package: &Package<'p>) -> Option<(&'p str, NameFault)> {
+    let backslash = || package.layout.names().find(|name| name.contains('\\')).map(|name| (name, NameFault::Backslash));
+    let other = || package.manifest.iter().find_map(|(name, _)| Some((name, fault_of(name)?)));
+    too_long(package).or_else(backslash).or_else(other)
+}
+
+fn too_long<'p>(package: &Package<'p>) -> Option<(&'p str, NameFault)> {
     let paths = |name: &str| name.match_indices('/').map(|(end, _)| end).sum::<usize>() + name.len();
-    package.layout.names().map(paths).sum::<usize>() <= PATHS_BYTES
+    let is_too_long = package.layout.names().map(paths).sum::<usize>() > PATHS_BYTES;
+    let longest = || package.layout.names().max_by_key(|name| name.len());
+    is_too_long.then(longest).flatten().map(|name| (name, NameFault::TooLong))
 }
 
-fn are_names_safe(package: &Package<'_>) -> bool {
-    // Devices may have kept backslashes in names, or may have replaced them.
-    package.layout.names().all(|name| !name.contains('\\')) && package.manifest.iter().all(|(name, _)| is_name_safe(name))
-}
-
-fn is_name_safe(name: &str) -> bool {
-    has_safe_characters(name) && !is_reserved(name) && !name.split('/').any(|segment| segment == UNHASHED_IN_CORDOVA) && {
-        let folders = name.rsplit_once('/').map_or("", |(folders, _)| folders);
-        !folders.split('/').any(|folder| UNHASHED.contains(&folder))
+fn fault_of(name: &str) -> Option<NameFault> {
+    let folders = name.rsplit_once('/').map_or("", |(folders, _)| folders);
+    if !has_safe_characters(name) {
+        Some(NameFault::Characters)
+    } else if is_reserved(name) {
+        Some(NameFault::Reserved)
+    } else if name.split('/').any(|segment| segment == UNHASHED_IN_CORDOVA) || folders.split('/').any(|folder| UNHASHED.contains(&folder)) {
+        Some(NameFault::Unhashed)
+    } else {
+        None
     }
 }
 
@@ -64,19 +126,21 @@ fn is_reserved(name: &str) -> bool {
     [METADATA, DIFF_MARKER].iter().any(|reserved| top.eq_ignore_ascii_case(reserved))
 }
 
-fn is_hashed_as_a_whole(target: &Manifest) -> bool {
-    WEB_FOLDERS.iter().all(|folder| {
+/// The first file that is not in the folder that some SDKs compute the hash of, although others are.
+fn outside(target: &Manifest) -> Option<(&str, NameFault)> {
+    WEB_FOLDERS.iter().find_map(|folder| {
         let is_inside = |name: &str| name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        let inside = target.iter().filter(|(name, _)| is_inside(name)).count();
-        inside == 0 || inside == target.len()
+        let has_some = target.iter().any(|(name, _)| is_inside(name));
+        let other = || target.iter().map(|(name, _)| name).find(|name| !is_inside(name));
+        has_some.then(other).flatten().map(|name| (name, NameFault::Outside(folder)))
     })
 }
 
 /// Everything at its path, folders included.
 struct Tree<'n> {
     places: HashMap<String, Place<'n>>,
-    /// Whether a folder is spelled in several ways, or a file is also a folder.
-    is_ambiguous: bool,
+    /// The first path that is a folder in another spelling than before, or a file that is also a folder.
+    clash: Option<&'n str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -87,24 +151,26 @@ struct Place<'n> {
 
 impl<'n> Tree<'n> {
     fn of(names: impl Iterator<Item = &'n str>) -> Self {
-        let mut tree = Self { places: HashMap::new(), is_ambiguous: false };
+        let mut tree = Self { places: HashMap::new(), clash: None };
         for name in names {
             // The path itself is the last place, and a folder if the name ends with a slash.
             let folders = name.match_indices('/').filter_map(|(end, _)| name.get(..end)).map(|path| Place { path, is_folder: true });
             let file = (!name.ends_with('/')).then_some(Place { path: name, is_folder: false });
             for place in folders.chain(file) {
                 let known = *tree.places.entry(key(place.path)).or_insert(place);
-                tree.is_ambiguous |= known != place;
+                if known != place {
+                    tree.clash.get_or_insert(place.path);
+                }
             }
         }
         tree
     }
 }
 
-/// Whether everything of the target can be where it belongs in a copy of the base: no file in the place of a folder, not even an empty one, no folder in
-/// the place of a file, and nothing that differs only in its spelling. Where names are compared caselessly, the old spelling would stay, and Cordova
-/// would delete the new file. What cannot be seen here is a folder that an earlier diff left empty on a device.
-fn fits(base: &Tree<'_>, target: &Tree<'_>) -> bool {
-    let is_free = |(key, place): (&String, &Place<'_>)| base.places.get(key).is_none_or(|known| known == place);
-    !base.is_ambiguous && !target.is_ambiguous && target.places.iter().all(is_free)
+/// What of the target cannot be where it belongs in a copy of the base: a file in the place of a folder, even of an empty one, a folder in the place of a
+/// file, or what differs only in its spelling. Where names are compared caselessly, the old spelling would stay, and Cordova would delete the new file. What
+/// cannot be seen here is a folder that an earlier diff left empty on a device.
+fn misfit<'n>(base: &Tree<'_>, target: &Tree<'n>) -> Option<&'n str> {
+    let is_free = |(key, place): &(&String, &Place<'_>)| base.places.get(*key).is_none_or(|known| known == *place);
+    target.places.iter().filter(|place| !is_free(place)).map(|(_, place)| place.path).min()
 }

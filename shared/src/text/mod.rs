@@ -1,20 +1,25 @@
-//! User-written text: the characters allowed in names, the form in which they are stored, and how to show them next to other text.
+//! User-written text: the characters allowed in names, the form in which they are stored, and how to show them next to other text. Also numbers, as
+//! people read them.
 //!
 //! The rules for machine-written identifiers (keys, labels, IDs) are in [`crate::keys`] and [`crate::ids`]. Start reading at [`name()`].
 
+mod figures;
 mod isolate;
 mod name;
 mod parsed;
 pub mod shell;
+mod visible;
 
 use std::borrow::Cow;
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
+pub use figures::{grouped, share, size};
 pub use isolate::isolate;
 pub(crate) use name::check;
 pub use name::{has_refused_character, name};
 pub(crate) use parsed::parsed_text;
+pub use visible::{brief_path, visible};
 
 use crate::Invalid;
 

@@ -11,7 +11,7 @@ use std::io::{Cursor, Read, Seek, SeekFrom};
 use archive::{Form, Item, Uploaded, zip};
 use pairs::{KINDS, Pair, Random};
 use shared::archive::{ArchiveFault, MIN_TAIL};
-use shared::diff::{self, Layout, LayoutRead, NoDiff, Plan, WriteFault};
+use shared::diff::{self, Layout, LayoutRead, NameFault, NoDiff, Plan, UnsafeName, WriteFault};
 use shared::package::{Manifest, is_signature};
 
 const MAIN: (&str, &str) = ("CodePush/main.jsbundle", "console.log(\"v1\");\n");
@@ -205,8 +205,12 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
         Uploaded::with(&[&[main], &files[..]].concat())
     };
     for (base, target) in cases {
-        let found = plan(&package(MAIN, base), &package(MAIN_2, target));
-        assert_eq!(found, Err(NoDiff::UnsafeNames), "{base:?} {target:?}");
+        let packages = (package(MAIN, base), package(MAIN_2, target));
+        assert_eq!(plan(&packages.0, &packages.1), Err(NoDiff::UnsafeNames), "{base:?} {target:?}");
+        let found = unsafe_name(&packages.0, &packages.1).unwrap();
+        let names = if found.is_in_target { target } else { base };
+        let is_there = [MAIN.0].iter().chain(*names).any(|name| name.starts_with(&found.path));
+        assert!(is_there, "{base:?} {target:?}: {found:?}");
     }
     let allowed: &[(&[&str], &[&str])] = &[
         (&["CodePush/app.json"], &["CodePush/app.json"]),
@@ -217,7 +221,41 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
         (&["CodePush/$a'(b)[c]&d=e+f,g-h!~^`{}|\"<>*"], &["CodePush/$a'(b)[c]&d=e+f,g-h!~^`{}|\"<>*"]),
     ];
     for (base, target) in allowed {
-        created(&package(MAIN, base), &package(MAIN_2, target));
+        let packages = (package(MAIN, base), package(MAIN_2, target));
+        created(&packages.0, &packages.1);
+        assert_eq!(unsafe_name(&packages.0, &packages.1), None);
+        assert_eq!(diff::unsafe_target_name(&packages.1.package()), None);
+    }
+}
+
+fn unsafe_name(base: &Uploaded, target: &Uploaded) -> Option<UnsafeName> {
+    diff::unsafe_name(&base.package(), &target.package())
+}
+
+#[test]
+fn the_first_unsafe_name_is_named_with_what_is_wrong() {
+    let package = |names: &[&str]| {
+        let files: Vec<_> = names.iter().map(|name| (*name, "")).collect();
+        Uploaded::with(&[&[MAIN], &files[..]].concat())
+    };
+    let (image, more): (&[&str], &[&str]) = (&["CodePush/a.png"], &["CodePush/b.png"]);
+    for (base, target, path, fault, is_in_target) in [
+        (image, &["CodePush/ü", "CodePush/z:"][..], "CodePush/z:", NameFault::Characters, true),
+        (&["CodePush/ü"], more, "CodePush/ü", NameFault::Characters, false),
+        (&["CodePush/ü"], &["app.json"], "app.json", NameFault::Reserved, true),
+        (image, &["CodePush/a\\b"], "CodePush/a\\b", NameFault::Backslash, true),
+        (image, &["CodePush/__MACOSX/a"], "CodePush/__MACOSX/a", NameFault::Unhashed, true),
+        (image, &["www/index.html"], MAIN.0, NameFault::Outside("www"), true),
+        (image, &["CodePush/A.png"], "CodePush/A.png", NameFault::Clash, true),
+        (&["CodePush/a/b", "CodePush/A/c"], image, "CodePush/A", NameFault::Clash, false),
+        (image, &["CodePush/.CodePushRelease"], "CodePush/.CodePushRelease", NameFault::Clash, true),
+    ] {
+        let (base, target) = (package(base), package(target));
+        let expected = UnsafeName { path: path.to_owned(), fault, is_in_target };
+        assert_eq!(unsafe_name(&base, &target).as_ref(), Some(&expected));
+        // A name that is wrong in itself is found without a base.
+        let is_alone = is_in_target && fault != NameFault::Clash;
+        assert_eq!(diff::unsafe_target_name(&target.package()), is_alone.then_some(expected));
     }
 }
 

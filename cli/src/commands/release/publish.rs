@@ -65,6 +65,7 @@ impl Publication<'_> {
         check_size(package.size, destination.limit)?;
         self.warnings.add(warnings::without_bundle(self.path, &package));
         self.warnings.add(destination.newest.as_ref().and_then(|newest| warnings::larger(&package, newest)));
+        self.warnings.add(warnings::without_diffs(&package, Some(destination.target.client.url())));
         let (count, is_signed) = (package.files.len(), package.is_signed());
         let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
         context.note(&format!("{files}, {}, package hash {}", times::size(package.size), package.hash));
@@ -106,15 +107,17 @@ impl Publication<'_> {
     pub(super) async fn preview(mut self, context: &Context, option: &DeploymentOption) -> Result<(Value, impl FnOnce())> {
         let app = context.app(option.app.app.as_deref()).ok().map(str::to_owned);
         let deployment = context.deployment(option.deployment.as_deref()).ok().map(str::to_owned);
-        let newest = if app.is_some() && deployment.is_some() {
-            Target::new(context, option)?.get::<DeploymentAnswer>(&[]).await?.value.deployment.package
+        let (newest, server) = if app.is_some() && deployment.is_some() {
+            let target = Target::new(context, option)?;
+            (target.get::<DeploymentAnswer>(&[]).await?.value.deployment.package, Some(target.client.url().clone()))
         } else {
             context.note("No app or no deployment is given: only the package is checked.");
-            None
+            (None, None)
         };
         let package = self.package(context).await?;
         self.warnings.add(warnings::without_bundle(self.path, &package));
         self.warnings.add(newest.and_then(|newest| warnings::larger(&package, &newest)));
+        self.warnings.add(warnings::without_diffs(&package, server.as_ref()));
         let files: Vec<_> =
             package.files.iter().map(|file| json!({ "name": file.name, "size": file.size, "hash": file.hash.to_string() })).collect();
         let document = json!({

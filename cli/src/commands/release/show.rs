@@ -1,8 +1,8 @@
 //! `updraft release show`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::api::diffs::DiffsAnswer;
-use shared::api::metrics::MetricsAnswer;
+use shared::api::metrics::{Counts, MetricsAnswer};
 use shared::api::releases::ReleaseAnswer;
 use shared::keys::Label;
 
@@ -22,13 +22,13 @@ pub(super) async fn run(context: &Context, label: Option<Label>, deployment: &De
     let found = target.client.get::<ReleaseAnswer>(&target.path(&["releases", &label])).await;
     let answer = target.advised_on(&label, found).await?;
     let diffs = diffs(&target, &label).await?;
-    if context.is_json() {
-        context.show(&with(answer.json, diffs), || {});
-        return Ok(());
-    }
     // A credential without metrics.read sees the release only.
     let metrics = target.client.get::<MetricsAnswer>(&target.path(&["metrics"])).await.ok();
     let metrics = metrics.as_ref().map(|answer| &answer.value);
+    if context.is_json() {
+        context.show(&with(answer.json, diffs, metrics.map(|metrics| (metrics, &*label))), || {});
+        return Ok(());
+    }
     let (release, counts) = (&answer.value.package, metrics.and_then(|metrics| metrics.metrics.get(&label)));
     // What a newer server says can be more than is known here.
     let mut details = match diffs.and_then(|diffs| serde_json::from_value::<DiffsAnswer>(diffs).ok()) {
@@ -49,10 +49,18 @@ async fn diffs(target: &Target, label: &str) -> Result<Option<Value>> {
     }
 }
 
-/// Adds the answer about diffs to that about the release.
-fn with(mut release: Value, diffs: Option<Value>) -> Value {
-    if let (Some(members), Some(Value::Object(diffs))) = (release.as_object_mut(), diffs) {
+/// Adds the answer about diffs, and the counts of the release, to the answer about the release. What is not known is left out.
+fn with(mut release: Value, diffs: Option<Value>, metrics: Option<(&MetricsAnswer, &str)>) -> Value {
+    let Some(members) = release.as_object_mut() else { return release };
+    if let Some(Value::Object(diffs)) = diffs {
         members.extend(diffs);
+    }
+    if let Some((metrics, label)) = metrics {
+        // Nobody has reported a release that is not listed.
+        let counts = metrics.metrics.get(label).cloned().unwrap_or(Counts { active: 0, downloaded: 0, installed: 0, failed: 0 });
+        members.insert("metrics".to_owned(), json!(counts));
+        let saved = metrics.estimated_bytes_saved.labels.get(label).copied().unwrap_or_default();
+        members.insert("estimatedBytesSaved".to_owned(), json!(saved));
     }
     release
 }

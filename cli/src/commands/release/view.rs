@@ -6,6 +6,8 @@ use shared::api::diffs::{DiffStatus, ReleaseDiffs, SourceDiff};
 use shared::api::metrics::Counts;
 use shared::api::releases::{Release, ReleaseMethod};
 
+use super::super::figures;
+use crate::clock;
 use crate::output::table::Details;
 use crate::output::times;
 
@@ -46,9 +48,7 @@ pub(super) fn print(release: &Release) {
 pub(super) fn details_with_diffs(release: &Release, counts: Option<&Counts>, diffs: &ReleaseDiffs) -> Details {
     // Each diff has a line of its own, so the line that counts them is not needed.
     let mut details = details(&Release { diff_package_map: BTreeMap::new(), ..release.clone() }, counts);
-    if diffs.is_single_file {
-        details.add("Diffs", "none, because the package is a single file");
-    }
+    details.add_some("Diffs", diffs.message.as_deref());
     let mut advices: Vec<&str> = Vec::new();
     for source in &diffs.sources {
         details.add("Diff", diff(diffs, source));
@@ -70,19 +70,27 @@ fn diff(diffs: &ReleaseDiffs, source: &SourceDiff) -> String {
     };
     match (source.status, source.size, &source.message) {
         (DiffStatus::Ready, Some(bytes), _) => {
-            format!("from {from}: {} instead of {} ({})", size(bytes), size(diffs.full_size), share(bytes, diffs.full_size))
+            let share = figures::share(bytes, diffs.full_size);
+            format!("from {from}: {} instead of {} ({share})", size(bytes), size(diffs.full_size))
         }
-        (DiffStatus::None, _, Some(message)) => format!("from {from}: none, because {message}"),
+        (DiffStatus::None, _, Some(message)) => format!("from {from}: none, because {message}{}", found(source)),
         (DiffStatus::None, ..) => format!("from {from}: none"),
         _ if !diffs.is_making => format!("from {from}: not made, because the server makes no diffs"),
         _ => format!("from {from}: not made yet"),
     }
 }
 
-/// A part of a whole in percent. Something is never shown as nothing.
-fn share(part: i64, whole: i64) -> String {
-    let percent = (i128::from(part) * 200 + i128::from(whole)) / (2 * i128::from(whole.max(1)));
-    if percent == 0 && part > 0 { "<1%".to_owned() } else { format!("{percent}%") }
+/// When what has to be repaired was found, and when it is looked at again.
+fn found(source: &SourceDiff) -> String {
+    let Some(found) = source.found_time.filter(|_| source.is_fault) else { return String::new() };
+    let again = match source.retry_time {
+        Some(again) if again > clock::now() => {
+            format!("; it is looked at again {} at the earliest, with the next release or report of the app", times::time(again))
+        }
+        Some(_) => "; it is looked at again with the next release or report of the app".to_owned(),
+        None => String::new(),
+    };
+    format!(" (found {}{again})", times::time(found))
 }
 
 /// A release's details, with its metrics if they are known.

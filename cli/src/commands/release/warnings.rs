@@ -3,10 +3,12 @@
 use serde_json::{Value, json};
 use shared::api::releases::Release;
 use shared::package::{is_bundle, is_single_bundle};
+use shared::text::{brief_path, isolate};
 
 use std::path::Path;
 
 use crate::bundle::{Builder, Platform, PublicKey, sdk};
+use crate::config::server::ServerUrl;
 use crate::context::Context;
 use crate::output::table::printable;
 use crate::output::times;
@@ -54,6 +56,14 @@ pub(super) fn larger(package: &Package, newest: &Release) -> Option<String> {
             times::size(before)
         )
     })
+}
+
+/// A name of a file with which no device gets a diff of the package, or from it. `server` has the rules.
+pub(super) fn without_diffs(package: &Package, server: Option<&ServerUrl>) -> Option<String> {
+    let found = package.unsafe_name.as_ref()?;
+    let rules = server.map(|server| format!(". The rules: {server}/v1/docs#get_release_diffs")).unwrap_or_default();
+    let path = brief_path(&found.path);
+    Some(format!("{} {}: devices download the whole bundle, because it can have no diffs{rules}", isolate(&path), found.fault))
 }
 
 /// A release that the app's own public key does not verify: devices would download and refuse it.

@@ -17,4 +17,4 @@ mod problem;
 pub mod repo;
 pub mod turn;
 
-pub use problem::Problem;
+pub use problem::{Problem, Reason, UnsafeFile};

@@ -1,6 +1,10 @@
-//! Why there is no diff between two packages.
+//! Why there is no diff between two packages, and why a release has none at all.
 
 use std::fmt;
+
+use shared::diff::UnsafeName;
+use shared::keys::Label;
+use shared::text::{brief_path, isolate};
 
 use crate::stored_text;
 
@@ -72,5 +76,68 @@ impl fmt::Display for Problem {
             Self::TooManyFiles => "a package has too many files, or too long names",
             Self::NotApplicable => "applying the diff did not give the release's files",
         })
+    }
+}
+
+/// A file or folder whose name prevents a diff. Its name is the customer's own: shown to them, never logged.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UnsafeFile(UnsafeName);
+
+impl UnsafeFile {
+    /// The name that was found.
+    pub fn new(found: UnsafeName) -> Self {
+        Self(found)
+    }
+
+    /// Its path, bounded, with what cannot be seen written out.
+    pub fn path(&self) -> String {
+        brief_path(&self.0.path)
+    }
+}
+
+impl fmt::Debug for UnsafeFile {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("UnsafeFile")
+    }
+}
+
+/// For people: goes on after what the problem is.
+impl fmt::Display for UnsafeFile {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = if self.0.is_in_target { "this release" } else { "the earlier one" };
+        write!(to, "in {of}, {} {}", isolate(&self.path()), self.0.fault)
+    }
+}
+
+/// Why no diffs are made for a release. Devices download the whole bundle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Its package is a single file.
+    SingleFile,
+    /// There is no earlier release in the deployment.
+    NoEarlierRelease,
+    /// It is disabled, so no device can be offered it.
+    Disabled,
+    /// A newer release replaced it, so no device can be offered it: the newest such one.
+    Replaced(Option<Label>),
+    /// No other release for the same app versions has another package.
+    NoOtherPackage,
+}
+
+impl Reason {
+    /// A sentence for people, about the release with this label.
+    pub fn sentence(self, label: Label) -> String {
+        match self {
+            Self::SingleFile => format!("{label} is a single file, which has no diffs: devices download all of it."),
+            Self::NoEarlierRelease => {
+                format!("There is no release before {label} to make a diff from: devices download the whole bundle.")
+            }
+            Self::Disabled => format!("{label} is disabled: no device can be offered it, so no diffs are made for it."),
+            Self::Replaced(by) => {
+                let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+                format!("{label} was replaced{by}: no device can be offered it, so no diffs are made for it.")
+            }
+            Self::NoOtherPackage => format!("No earlier release for the same app versions has other contents, so {label} needs no diffs."),
+        }
     }
 }

@@ -30,7 +30,7 @@ use crate::domain::releases::upload;
 use crate::infra::db::ReadTx;
 
 /// When a damaged bundle is tried again, in milliseconds: it may have been repaired.
-const RETRY: i64 = 6 * 60 * 60 * 1_000;
+pub(super) const RETRY: i64 = 6 * 60 * 60 * 1_000;
 /// How long the diffs of a release stay that is not offered any more, in milliseconds, from the release after it on.
 const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000;
 

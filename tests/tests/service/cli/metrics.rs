@@ -92,14 +92,20 @@ async fn what_diffs_have_saved_is_told_as_an_estimate() {
     app.anonymous().post("/v1/public/svc/report_status/deploy", report).await.assert(200);
     assert!(!cli.expect(0, &["metrics"]).await.err.contains("diffs"));
     assert!(!cli.expect(0, &["release", "show", "v2"]).await.out.contains("Saved"));
+    let shown = cli.json(&["release", "show", "v2"]).await;
+    let counts = json!({ "active": 0, "downloaded": 0, "installed": 0, "failed": 0 });
+    assert_eq!((&shown["metrics"], &shown["estimatedBytesSaved"]), (&counts, &json!(0)), "nobody has reported it");
 
     let report = json!({ "deployment_key": key, "client_unique_id": "a", "label": "v2" });
     app.anonymous().post("/v1/public/svc/report_status/download", report).await.assert(200);
     let shown = cli.expect(0, &["metrics"]).await;
-    assert!(shown.err.contains("Saved by diffs (estimate): about 1.25 GB (v2: 1.25 GB)"), "{shown:?}");
+    assert!(shown.err.contains("Saved by diffs (estimate): about 1.2 GB (v2: 1.2 GB)"), "{shown:?}");
     assert_eq!(shown.out, "v2\t0\t0%\t1\t0\t0\t-\nv1\t1\t100%\t0\t1\t0\t0%\n", "the columns are the same");
     let saved = json!({ "total": 1_250_000_000, "labels": { "v2": 1_250_000_000 } });
     assert_eq!(cli.json(&["metrics"]).await["estimatedBytesSaved"], saved);
     let release = cli.expect(0, &["release", "show", "v2"]).await.out;
-    assert!(release.contains("Saved by diffs:\tabout 1.25 GB (estimate)\n"), "{release}");
+    let shown = cli.json(&["release", "show", "v2"]).await;
+    let counts = json!({ "active": 0, "downloaded": 1, "installed": 0, "failed": 0 });
+    assert_eq!((&shown["metrics"], &shown["estimatedBytesSaved"]), (&counts, &json!(1_250_000_000)));
+    assert!(release.contains("Saved by diffs:\tabout 1.2 GB (estimate)\n"), "{release}");
 }

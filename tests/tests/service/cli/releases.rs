@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use shared::time::UnixMillis;
 use tests::cut::{BrokenNetwork, Cut};
 use tests::random::Random;
 use tests::stand_in::StandIn;
@@ -386,22 +387,62 @@ async fn a_release_is_shown_with_its_diffs_as_the_api_lists_them() {
     let shown = place.cli.json(&["release", "show", "v4"]).await;
     assert_eq!((&shown["diffs"], &shown["package"]["label"]), (&listed["diffs"], &json!("v4")));
     let size = listed["diffs"]["fullSize"].as_i64().unwrap();
-    let percent = (20 * 200 + size) / (2 * size);
+    let share = shared::text::share(20, size).unwrap();
     let out = place.cli.expect(0, &["release", "show", "v4"]).await.out;
-    assert!(out.contains(&format!("Diff:\tfrom v2: 20 B instead of {size} B ({percent}%)\n")), "{out}");
+    assert!(out.contains(&format!("Diff:\tfrom v2: 20 bytes instead of {size} bytes ({share})\n")), "{out}");
     assert!(out.contains("Diff:\tfrom v3, v1: not made, because the server makes no diffs\n"), "{out}");
 
     place.app.refuse_diff("Production", (3, 4), "target_damaged").await;
     let out = place.cli.expect(0, &["release", "show", "v4"]).await.out;
-    assert!(out.contains("Diff:\tfrom v3, v1: none, because the release's stored bundle is missing or damaged\n"), "{out}");
+    let listed = place.ada.get(&format!("{RELEASES}/v4/diffs")).await.assert(200)["diffs"]["sources"].take();
+    let [found, again] = ["foundTime", "retryTime"].map(|name| UnixMillis(listed[0][name].as_i64().unwrap()).iso8601());
+    let when = format!("(found {found}; it is looked at again {again} at the earliest, with the next release or report of the app)");
+    let line = format!("Diff:\tfrom v3, v1: none, because the release's stored bundle is missing or damaged {when}\n");
+    assert!(out.contains(&line), "{out}");
     assert_eq!(out.matches("What to do:\t").count(), 1, "{out}");
     assert!(out.contains("storage verify"), "{out}");
     let out = place.cli.expect(0, &["release", "show", "v1"]).await.out;
-    assert!(!out.contains("Diff"), "{out}");
+    assert!(out.contains("Diffs:\tThere is no release before v1 to make a diff from: devices download the whole bundle.\n"), "{out}");
+    let out = place.cli.expect(0, &["release", "show", "v2"]).await.out;
+    assert!(out.contains("Diffs:\tv2 was replaced by v4: no device can be offered it, so no diffs are made for it.\n"), "{out}");
     let single = place.ada.upload("demo", "Staging", b"a single file", json!({ "appVersion": "1.0.0" })).await;
     single.assert_status(201);
     let out = place.cli.expect(0, &["release", "show", "v1", "-d", "Staging"]).await.out;
-    assert!(out.contains("Diffs:\tnone, because the package is a single file\n"), "{out}");
+    assert!(out.contains("Diffs:\tv1 is a single file, which has no diffs: devices download all of it.\n"), "{out}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_prevents_diffs_is_warned_of_before_and_after() {
+    let place = Place::new().await;
+    place.release("one", &[]).await;
+    place.cli.write("CodePush/größe.png", "x");
+    let warning = format!(
+        "CodePush/größe.png has a character in its name that is not printable ASCII, or is one of : % # ? ;: devices download the whole bundle, because it \
+        can have no diffs. The rules: {}/v1/docs#get_release_diffs",
+        place.network.base
+    );
+    place.cli.write("CodePush/main.jsbundle", "two");
+    let create = ["release", "create", "CodePush", "-t", "^1.0.0"];
+    assert_eq!(place.cli.json(&[&create[..], &["--dry-run"]].concat()).await["warnings"], json!([warning]));
+    let ended = place.cli.run(&[&create[..], &["--output", "json"]].concat()).await;
+    let document: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(document["warnings"], json!([warning]));
+    assert_eq!(ended.err.matches(&format!("warning: {warning}\n")).count(), 1, "{}", ended.err);
+    assert!(place.ada.get("/v1/docs").await.text().contains("id=\"get_release_diffs\""), "where the rules are");
+
+    place.app.refuse_diff("Production", (1, 2), "unsafe_names").await;
+    let out = place.cli.expect(0, &["release", "show"]).await.out;
+    let text = "because of the name of a file in one of the packages: in this release, CodePush/größe.png has a character in its name";
+    assert!(out.contains(text), "{out}");
+
+    // An archive is uploaded as it is, also with a name that is two on some disks; a single file has no diffs anyway.
+    let files: &[(&str, &[u8])] = &[("CodePush/main.jsbundle", b"three"), ("CodePush/a/b", b"x"), ("CodePush/A/c", b"x")];
+    place.cli.write("three.zip", Bundle::of(files).0);
+    let warnings = place.cli.json(&["release", "create", "three.zip", "-t", "^1.0.0"]).await["warnings"].take();
+    let text = "CodePush/a differs from another name only in its spelling";
+    assert!(warnings[0].as_str().is_some_and(|warning| warning.starts_with(text)), "{warnings}");
+    place.cli.write("four.jsbundle", "four");
+    assert_eq!(place.cli.json(&["release", "create", "four.jsbundle", "-t", "^1.0.0"]).await["warnings"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

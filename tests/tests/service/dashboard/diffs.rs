@@ -4,6 +4,7 @@ use serde_json::json;
 use tests::{Bundle, Client, TestApp};
 
 const PRODUCTION: &str = "/dashboard/apps/demo/deployments/Production";
+const HOUR: i64 = 60 * 60 * 1_000;
 const HEADING: &str = "<h2 id=\"diffs\">";
 
 async fn prepared() -> (TestApp, Client) {
@@ -35,8 +36,8 @@ async fn the_page_says_what_devices_with_each_earlier_release_download() {
     }
     let size = format!("{}.{} kB", size / 1_000, size % 1_000 / 100);
     let mut reader = app.signed_in_reader("ada").await;
-    let first = reader.open(&format!("{PRODUCTION}/releases/v1")).await.html();
-    assert!(!first.contains(HEADING), "there is no earlier release: {first}");
+    let first = reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows(HEADING);
+    first.shows("There is no release before v1 to make a diff from: devices download the whole bundle.");
 
     app.attach_diff("Production", (2, 4), 4_000).await;
     let page = reader.open(&format!("{PRODUCTION}/releases/v4")).await.shows(HEADING).shows(&format!("4.0 kB instead of {size} (4%)"));
@@ -69,8 +70,40 @@ async fn what_has_to_be_repaired_is_a_notice_that_says_what_to_do() {
     ] {
         app.refuse_diff("Production", (2, 3), problem).await;
         let page = reader.open(&format!("{PRODUCTION}/releases/v3")).await.shows(texts[0]).shows(texts[1]);
+        let page = page.shows("Found <time").shows(">just now</time>.");
+        assert_eq!(page.html().contains("It is looked at again"), problem != "not_applicable", "{}", page.html());
         assert_eq!(page.html().matches("notice bad").count(), 1, "{}", page.html());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_says_when_it_was_found_and_when_it_is_looked_at_again() {
+    let (app, ada) = prepared().await;
+    for content in [1, 2] {
+        release(&ada, &bundle(content, 2_000)).await;
+    }
+    app.refuse_diff("Production", (1, 2), "base_damaged").await;
+    let (mut reader, page) = (app.signed_in_reader("ada").await, format!("{PRODUCTION}/releases/v2"));
+    app.clock.advance(2 * HOUR);
+    let html = reader.open(&page).await.shows("missing or damaged. Found <time").shows(">2 hours ago</time>.").html();
+    assert!(html.contains("It is looked at again <time"), "{html}");
+    assert!(html.contains(">in 4 hours</time> at the earliest, with the next release or report of the app."), "{html}");
+    app.clock.advance(5 * HOUR);
+    let page = reader.open(&page).await.shows(">7 hours ago</time>.");
+    page.shows("It is looked at again with the next release or report of the app.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_with_an_unsafe_name_is_named() {
+    let (app, ada) = prepared().await;
+    release(&ada, &bundle(1, 2_000)).await;
+    let files: &[(&str, &[u8])] = &[("CodePush/main.jsbundle", b"two"), ("CodePush/<b>ü\u{202e}.png", b"x")];
+    release(&ada, &Bundle::of(files).0).await;
+    app.refuse_diff("Production", (1, 2), "unsafe_names").await;
+    let html = app.signed_in_reader("ada").await.open(&format!("{PRODUCTION}/releases/v2")).await.html();
+    let row = html.split("because of the name of a file in one of the packages: in this release, ").nth(1).unwrap();
+    let text = "b&#62;ü\\u{202e}.png has a character in its name that is not printable ASCII";
+    assert!(row.starts_with("CodePush/&#60;") && row.split("</td>").next().unwrap().contains(text), "{row}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,11 +113,16 @@ async fn a_single_file_and_a_release_that_nobody_is_offered_have_a_line() {
     release(&ada, b"two").await;
     release(&ada, &bundle(3, 2_000)).await;
     let mut reader = app.signed_in_reader("ada").await;
-    let html = reader.open(&format!("{PRODUCTION}/releases/v1")).await.html();
-    assert!(!html.contains(HEADING), "{html}");
+    reader.open(&format!("{PRODUCTION}/releases/v1")).await.shows("v1 is a single file, which has no diffs");
     let html = reader.open(&format!("{PRODUCTION}/releases/v2")).await.shows("v2 is a single file, which has no diffs").html();
     assert!(!html.contains("Device has"), "{html}");
     reader.open(&format!("{PRODUCTION}/releases/v3")).await.shows("the earlier package is a single file");
     release(&ada, &bundle(4, 2_000)).await;
-    reader.open(&format!("{PRODUCTION}/releases/v3")).await.shows("No device can be offered v3 now, so no diffs are made for it.");
+    app.attach_diff("Production", (2, 3), 500).await;
+    let page = reader.open(&format!("{PRODUCTION}/releases/v3")).await;
+    let page = page.shows("v3 was replaced by v4: no device can be offered it, so no diffs are made for it.");
+    let html = page.shows("These diffs were made before. They are deleted after a week").html();
+    assert!(html.contains("500 bytes instead of") && !html.contains("What devices with these releases download"), "{html}");
+    assert!(html.contains("v3 was replaced: no device gets it now.") && !html.contains("Just released"), "{html}");
+    reader.open(&format!("{PRODUCTION}/releases/v4")).await.shows("Just released: devices get it within a minute.");
 }

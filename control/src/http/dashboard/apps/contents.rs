@@ -8,6 +8,7 @@ use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use shared::FieldErrors;
+use shared::text::visible;
 
 use super::place::{self, Link};
 use crate::domain::access::grant::ReadApp;
@@ -54,61 +55,13 @@ impl Row {
             Difference::Changed if line.size_before != line.size => format!("{} → {}", known(line.size_before), known(line.size)),
             _ => known(line.size),
         };
-        Self { path: visible(line.path), difference, class, size }
+        Self { path: path(line.path), difference, class, size }
     }
 }
 
-/// A path with everything written out that cannot be seen, that changes the order of what is seen, or that looks like a space: nobody mistakes such a name
-/// for another. Backslashes are doubled, so that no name looks like one that is written out.
-fn visible(path: &str) -> String {
-    if path.is_empty() {
-        return "The package is a single file.".to_owned();
-    }
-    let mut shown = String::with_capacity(path.len());
-    // A space between two other characters shows itself, all others vanish in HTML or at an end.
-    let mut is_after_text = false;
-    let mut characters = path.chars().peekable();
-    while let Some(character) = characters.next() {
-        let is_before_text = characters.peek().is_some_and(|next| !matches!(next, ' ' | '/'));
-        match character {
-            ' ' if is_after_text && is_before_text => shown.push(' '),
-            ' ' => shown.push_str("\\u{20}"),
-            '\\' => shown.push_str("\\\\"),
-            '\n' | '\r' | '\t' => shown.extend(character.escape_default()),
-            other if is_unseen(other) => shown.extend(other.escape_unicode()),
-            other => shown.push(other),
-        }
-        is_after_text = !matches!(character, ' ' | '/');
-    }
-    shown
-}
-
-/// Whether a character has no shape of its own: control characters, spaces that are not the usual one, and everything that Unicode calls default-ignorable
-/// (zero-width characters, bidirectional controls, variation selectors, tags, fillers), with characters that fonts show as nothing.
-fn is_unseen(character: char) -> bool {
-    character.is_control()
-        || (character.is_whitespace() && character != ' ')
-        || matches!(
-            character,
-            '\u{ad}'
-                | '\u{34f}'
-                | '\u{61c}'
-                | '\u{115f}'..='\u{1160}'
-                | '\u{17b4}'..='\u{17b5}'
-                | '\u{180b}'..='\u{180f}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{2800}'
-                | '\u{3164}'
-                | '\u{fe00}'..='\u{fe0f}'
-                | '\u{feff}'
-                | '\u{ffa0}'
-                | '\u{fff0}'..='\u{fffb}'
-                | '\u{1bca0}'..='\u{1bca3}'
-                | '\u{1d173}'..='\u{1d17a}'
-                | '\u{e0000}'..='\u{e0fff}'
-        )
+/// A file's path, as people can read it.
+fn path(path: &str) -> String {
+    if path.is_empty() { "The package is a single file.".to_owned() } else { visible(path) }
 }
 
 fn size_of(bytes: u64) -> String {
@@ -328,68 +281,4 @@ pub(super) async fn show(
 pub(super) fn link(frame: &Frame, (app, deployment): (&str, &str), row: &ReleaseRow) -> Result<Link> {
     let label = label(row.label)?;
     Ok(Link { text: label.to_string(), address: frame.path(&place::release(app, deployment, label)), is_current: false })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::visible;
-
-    #[test]
-    fn what_cannot_be_seen_in_a_path_is_written_out() {
-        for (path, shown) in [
-            ("a\nb\u{1b}[0m/é.js", "a\\nb\\u{1b}[0m/é.js"),
-            ("アプリ/图片 1.png", "アプリ/图片 1.png"),
-            ("a\\u{200b}.js", "a\\\\u{200b}.js"),
-            ("a.js ", "a.js\\u{20}"),
-            (" a/ b  c /d", "\\u{20}a/\\u{20}b\\u{20}\\u{20}c\\u{20}/d"),
-            ("👩\u{200d}💻.png", "👩\\u{200d}💻.png"),
-        ] {
-            assert_eq!(visible(path), shown);
-        }
-        // Each looks like a.js, or like nothing.
-        for unseen in [
-            '\0',
-            '\u{7f}',
-            '\u{85}',
-            '\u{a0}',
-            '\u{ad}',
-            '\u{34f}',
-            '\u{61c}',
-            '\u{115f}',
-            '\u{17b4}',
-            '\u{180e}',
-            '\u{2003}',
-            '\u{200b}',
-            '\u{200c}',
-            '\u{200d}',
-            '\u{200e}',
-            '\u{200f}',
-            '\u{2028}',
-            '\u{202a}',
-            '\u{202d}',
-            '\u{202e}',
-            '\u{202f}',
-            '\u{2060}',
-            '\u{2066}',
-            '\u{2069}',
-            '\u{206f}',
-            '\u{2800}',
-            '\u{3000}',
-            '\u{3164}',
-            '\u{fe00}',
-            '\u{fe0f}',
-            '\u{feff}',
-            '\u{ffa0}',
-            '\u{fff9}',
-            '\u{1d173}',
-            '\u{e0001}',
-            '\u{e0061}',
-            '\u{e007f}',
-            '\u{e0100}',
-            '\u{e01ef}',
-        ] {
-            let code = u32::from(unseen);
-            assert_eq!(visible(&format!("a{unseen}.js")), format!("a\\u{{{code:x}}}.js"));
-        }
-    }
 }

@@ -1,15 +1,17 @@
 //! What devices with an earlier release download, on a release's page.
 
 use shared::hash::PackageHash;
+use shared::time::UnixMillis;
 
 use super::place::{self, Link};
 use crate::domain::diffs::Problem;
-use crate::domain::diffs::listing::{Line, Listing, State};
+use crate::domain::diffs::listing::{Line, Listing, Obstacle, State};
 use crate::domain::error::Result;
 use crate::domain::releases::service::label as label_of;
 use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::view;
 use crate::http::present;
+use crate::infra::dates::RelativeTime;
 
 /// The labels that a row shows.
 const MAX_LABELS: usize = 5;
@@ -22,16 +24,20 @@ pub(super) struct View {
     pub faults: Vec<Fault>,
     /// What is special about the release.
     pub remarks: Vec<String>,
+    /// What the rows are.
+    pub lead: String,
     /// A row for each earlier package.
     pub rows: Vec<Row>,
-    /// The size of the whole bundle.
-    pub full_size: String,
 }
 
 /// Something that has to be repaired.
 pub(super) struct Fault {
     /// What happened.
     pub what: String,
+    /// When it was found.
+    pub found: Option<RelativeTime>,
+    /// From when on it is looked at again, if it is: it may have been repaired.
+    pub again: Option<RelativeTime>,
     /// What to do.
     pub advice: &'static str,
 }
@@ -46,32 +52,22 @@ pub(super) struct Row {
     pub download: String,
 }
 
-/// The view of a release's diffs; `None` if there is nothing to say, because there is no earlier release.
-pub(super) fn view(
-    frame: &Frame,
-    (app, deployment, label): (&str, &str, &str),
-    listing: &Listing,
-    (has_earlier, is_making): (bool, bool),
-) -> Result<Option<View>> {
-    if listing.diffs.is_empty() && !has_earlier {
-        return Ok(None);
-    }
-    let full_size = view::bytes(listing.full_size);
+/// The view of a release's diffs.
+pub(super) fn view(frame: &Frame, (app, deployment): (&str, &str), listing: &Listing, is_making: bool) -> Result<View> {
     let rows =
         listing.diffs.iter().map(|line| row(frame, (app, deployment), (listing.full_size, is_making), line)).collect::<Result<Vec<_>>>()?;
     let is_pending = listing.diffs.iter().any(|line| line.state == State::Pending);
-    let mut remarks = Vec::new();
-    if listing.is_single_file {
-        remarks.push(format!("{label} is a single file, which has no diffs: devices download all of it."));
-    } else if !listing.is_offered {
-        remarks.push(format!("No device can be offered {label} now, so no diffs are made for it."));
-    } else if rows.is_empty() {
-        remarks.push(format!("No earlier release for the same app versions has other contents, so {label} needs no diffs."));
-    }
+    let mut remarks: Vec<String> = listing.reason.iter().map(|reason| reason.sentence(listing.label)).collect();
     if is_pending && !is_making {
         remarks.push("This service makes no diffs (UPDRAFT_DIFFS is off), so devices download the whole bundle.".to_owned());
     }
-    Ok(Some(View { faults: faults(label, listing)?, remarks, rows, full_size }))
+    let lead = if listing.is_offered {
+        let full_size = view::bytes(listing.full_size);
+        format!("What devices with these releases download. All others download the whole bundle, {full_size}.")
+    } else {
+        "These diffs were made before. They are deleted after a week, unless devices can be offered the release again.".to_owned()
+    };
+    Ok(View { faults: faults(frame, listing)?, remarks, lead, rows })
 }
 
 fn row(frame: &Frame, (app, deployment): (&str, &str), (full_size, is_making): (i64, bool), line: &Line) -> Result<Row> {
@@ -85,11 +81,11 @@ fn row(frame: &Frame, (app, deployment): (&str, &str), (full_size, is_making): (
         _ => String::new(),
     };
     let full = view::bytes(full_size);
-    let download = match line.state {
-        State::Ready(size) => format!("{} instead of {full} ({})", view::bytes(size), view::share(size, full_size)),
+    let download = match &line.state {
+        State::Ready(size) => format!("{} instead of {full} ({})", view::bytes(*size), view::share(*size, full_size)),
         State::Pending if is_making => format!("{full}, until the diff is made"),
         State::Pending => format!("{full}: no diffs are made"),
-        State::Missing(problem) => format!("{full}: {problem}"),
+        State::Missing(obstacle) => format!("{full}: {obstacle}"),
     };
     Ok(Row { releases: shown.collect::<Result<Vec<_>>>()?, more, download })
 }
@@ -99,12 +95,17 @@ fn short(hash: &PackageHash) -> String {
 }
 
 /// Each problem that needs a repair, once.
-fn faults(label: &str, listing: &Listing) -> Result<Vec<Fault>> {
+fn faults(frame: &Frame, listing: &Listing) -> Result<Vec<Fault>> {
+    let label = listing.label;
     let mut faults = Vec::new();
     for problem in [Problem::TargetDamaged, Problem::BaseDamaged, Problem::NotApplicable] {
-        let lines: Vec<&Line> = listing.diffs.iter().filter(|line| line.state == State::Missing(problem)).collect();
+        let found = listing.diffs.iter().filter_map(|line| match &line.state {
+            State::Missing(obstacle) if obstacle.problem == problem => Some((line, obstacle)),
+            _ => None,
+        });
+        let lines: Vec<(&Line, &Obstacle)> = found.collect();
         let Some(advice) = present::diff_advice(problem).filter(|_| !lines.is_empty()) else { continue };
-        let names = lines.iter().map(|line| match line.labels.first() {
+        let names = lines.iter().map(|(line, _)| match line.labels.first() {
             Some(number) => label_of(*number).map(|label| label.to_string()),
             None => Ok(short(&line.source_hash)),
         });
@@ -114,7 +115,11 @@ fn faults(label: &str, listing: &Listing) -> Result<Vec<Fault>> {
             Problem::BaseDamaged => format!("There is no diff from {names}: the stored bundle is missing or damaged."),
             _ => format!("There is no diff from {names}: applying it did not give the files of {label}, so it is not offered."),
         };
-        faults.push(Fault { what, advice });
+        // If several were found, the last one says most.
+        let time = |of: fn(&Obstacle) -> Option<UnixMillis>| {
+            lines.iter().filter_map(|(_, obstacle)| of(obstacle)).max().map(|time| RelativeTime::of(time, frame.now()))
+        };
+        faults.push(Fault { what, found: time(|obstacle| obstacle.found), again: time(|obstacle| obstacle.retry), advice });
     }
     Ok(faults)
 }

@@ -111,7 +111,7 @@ struct ReleasePage<'p> {
     sections: Vec<Link>,
     release: Summary,
     audience: String,
-    /// Whether it may not have reached every edge yet.
+    /// Whether devices get it, and it may not have reached every edge yet.
     is_fresh: bool,
     /// Whether some devices get it.
     is_live: bool,
@@ -132,8 +132,7 @@ struct ReleasePage<'p> {
     download: String,
     /// Who released it with which credential, for those who may see the app's activity.
     credential: Option<&'static str>,
-    /// `None` without an earlier release.
-    diffs: Option<diffs::View>,
+    diffs: diffs::View,
     contents: contents::View,
     counts: Vec<Count>,
     /// `None` once its first two days are over.
@@ -207,15 +206,14 @@ pub(super) async fn show(
     let (row, before) = service::with_previous(&mut tx, &grant, &deployment, label).await?;
     let counters = counters::list(&mut tx, &metrics, &deployment).await?;
     let events = events::of_release(&mut tx, &grant, &row.id, MAX_EVENTS).await?;
-    let listing = listing::of(&mut tx, &grant, &deployment, label).await?;
     drop(tx);
+    let listing = listing::read(&app, &app.front.package_turns, &grant, &deployment, label).await?;
     let events = events.into_iter().map(|event| Event::of(&frame, event)).collect::<Result<Vec<_>>>()?;
     let all = counters.iter().map(|row| row.active).sum();
     let place_name = label.to_string();
     let first_days = recent::first_days(&app, &metrics, &deployment, label, row.upload_time).await?;
     let release = Summary::of(&frame, (name, &deployment), &row)?;
-    let is_known = (before.is_some(), app.settings.makes_diffs);
-    let diffs = diffs::view(&frame, (name, &deployment, &release.label), &listing, is_known)?;
+    let diffs = diffs::view(&frame, (name, &deployment), &listing, app.settings.makes_diffs)?;
     let earlier =
         before.as_ref().map(|before| contents::link(&frame, (name, &deployment), before).map(|link| (link, before))).transpose()?;
     let page = format!("{}/contents", release.page);
@@ -228,7 +226,7 @@ pub(super) async fn show(
         crumbs: place::crumbs(&frame, &[(name, place::app(name)), (&deployment, page.clone())]),
         sections: place::sections(&frame, &grant, Section::Deployments),
         audience: audience(&release, &outlook)?,
-        is_fresh: !row.is_disabled && frame.now().0 - row.upload_time.0 < FRESH,
+        is_fresh: is_live && frame.now().0 - row.upload_time.0 < FRESH,
         is_live,
         warning: counted.and_then(|row| failing::warning(&release.label, row.installed, row.failed)),
         can_roll_back: is_newest && outlook.has_earlier(),
