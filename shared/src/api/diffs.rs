@@ -43,6 +43,8 @@ pub enum DiffProblem {
     TooManyFiles,
     /// Applying it did not give the release's files.
     NotApplicable,
+    /// The server stopped again and again while it made the diff.
+    Unfinished,
 }
 
 /// A package that devices may have, and what they download for the release.
