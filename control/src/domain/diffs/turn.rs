@@ -273,11 +273,12 @@ async fn satisfy(app: &Context, of: &AppId, mut need: Need, lease: &Lease) -> Re
     if !missing.is_empty() {
         let release = need.target.clone();
         let mut trial = Trial { app, of, target: release.target(), lease, attempts: lease.attempts, is_suspect: need.is_suspect };
-        let target = trial.run(&missing, Problem::TargetDamaged, packages::target(app, of, &release)).await?;
+        let reading = Box::pin(packages::target(app, of, &release));
+        let target = trial.run(&missing, Problem::TargetDamaged, reading).await?;
         for base in missing {
             let row = match &target {
                 Ok(target) => {
-                    let making = async { make(app, of, target, &base).await.map(Ok) };
+                    let making = Box::pin(async { make(app, of, target, &base).await.map(Ok) });
                     let made = trial.run(std::slice::from_ref(&base), Problem::BaseDamaged, making).await?;
                     made.unwrap_or_else(|problem| failed(&base, problem, app))
                 }

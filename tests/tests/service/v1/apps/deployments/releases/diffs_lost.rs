@@ -70,7 +70,7 @@ impl Shared {
     }
 
     /// Devices get the whole bundle everywhere, and the diff again once the service makes diffs.
-    async fn is_dropped_and_made_again(mut self, url: &Value, log: &tests::output::Output) {
+    async fn expect_dropped_and_made_again(mut self, url: &Value, log: &tests::output::Output) {
         until("no device is offered the diff", async || (self.are_diffs().await == [false, false]).then_some(())).await;
         let whole = self.offers().await;
         assert_eq!(download(&self.app, &whole[0]["download_url"]).await, self.bundles[1].0);
@@ -103,17 +103,17 @@ async fn an_altered_diff_is_dropped_in_all_releases_and_made_again_once() {
     assert_eq!(shared.are_diffs().await, [true, true]);
     let received = futures_util::future::join_all((0..12).map(|_| shared.asked(url, None))).await;
     assert_eq!(received, [false; 12]);
-    shared.is_dropped_and_made_again(url, &log).await;
+    shared.expect_dropped_and_made_again(url, &log).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_diff_of_which_nothing_is_left_is_dropped_and_made_again() {
+async fn a_diff_of_which_nothing_is_left_expect_dropped_and_made_again() {
     let log = logged::listen("control=info");
     let shared = shared(Options::default()).await;
     let [offer, _] = shared.offers().await;
     shared.app.alter_object(&shared.object, b"");
     assert!(!shared.asked(&offer["download_url"], None).await);
-    shared.is_dropped_and_made_again(&offer["download_url"], &log).await;
+    shared.expect_dropped_and_made_again(&offer["download_url"], &log).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,7 +124,7 @@ async fn a_missing_diff_is_dropped_in_all_releases_and_made_again_once() {
     shared.app.lose_object(&shared.object);
     let received = futures_util::future::join_all((0..12).map(|_| shared.asked(&offer["download_url"], None))).await;
     assert_eq!(received, [false; 12]);
-    shared.is_dropped_and_made_again(&offer["download_url"], &log).await;
+    shared.expect_dropped_and_made_again(&offer["download_url"], &log).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
