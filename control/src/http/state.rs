@@ -9,7 +9,7 @@ use shared::limit::Limiter;
 use shared::signature::Secrets;
 use shared::time::UnixMillis;
 
-use super::devices::Collector;
+use super::devices::{Collector, Suspects};
 use super::extract::InternalSlots;
 use super::layer::connections::{Bounds, EdgeAddresses, Table};
 use crate::domain::context::Context;
@@ -68,6 +68,8 @@ pub struct Front {
     pub search_turns: Turns,
     /// Turns to read and write imported histories.
     pub import_turns: Turns,
+    /// Stored objects that may be lost.
+    pub suspects: Suspects,
 }
 
 impl Front {
@@ -89,6 +91,7 @@ impl Front {
             outlook_turns: Turns::default(),
             search_turns: Turns::default(),
             import_turns: Turns::default(),
+            suspects: Suspects::default(),
         }
     }
 }

@@ -1,8 +1,11 @@
 //! The job that makes diffs. It takes apps from the outbox, one at a time; a release, a promotion, a rollback or a change of one puts its app there. So does every half
 //! hour in which devices of an app have reported: as they move, other packages need a diff.
 //!
-//! A lease is renewed while its work goes on. If its process dies, another one goes on half a minute later, with the diffs that are missing.
+//! A lease is renewed while its work goes on. If its process dies, another one goes on half a minute later, with the diffs that are missing. Accounts take turns:
+//! one with many apps does not keep the others waiting.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +15,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::queue::Queue;
 use super::runner::{Job, Pause};
 use crate::domain::context::Context;
-use crate::domain::diffs::turn;
+use crate::domain::diffs::{repo, turn};
 use crate::domain::error::{Error, Result, chain};
 use crate::domain::outbox::{self, Lease};
 
@@ -29,6 +32,9 @@ const FIRST_LOOK: i64 = 48 * 60 * 60 * 1_000;
 /// The longest wait after failures of an app, in milliseconds.
 const MAX_DELAY: i64 = 10 * 60 * 1_000;
 
+/// Accounts that take turns at a time: those that wait longest.
+const ACCOUNTS: i64 = 500;
+
 /// The job.
 #[derive(Debug)]
 pub struct Diffs {
@@ -36,12 +42,16 @@ pub struct Diffs {
     queue: Queue,
     /// When it last looked where devices have moved.
     followed: Option<UnixMillis>,
+    /// How many turns ago each account that waits had its last one.
+    turns: HashMap<String, u64>,
+    /// What is being worked on.
+    lease: Option<Lease>,
 }
 
 impl Diffs {
     /// Creates the job.
     pub fn new(context: Arc<Context>, queue: Queue) -> Self {
-        Self { context, queue, followed: None }
+        Self { context, queue, followed: None, turns: HashMap::new(), lease: None }
     }
 
     /// Looks where devices have moved, if it is time.
@@ -60,6 +70,21 @@ impl Diffs {
         }
         self.followed = Some(now);
         Ok(())
+    }
+
+    /// Leases the next app: of the account that had no turn for the longest time, the one that waits longest.
+    async fn claim(&mut self) -> Result<Option<Lease>> {
+        let mut waiting = repo::waiting(&mut self.context.db.read().await?, self.context.now(), ACCOUNTS).await?;
+        self.turns.retain(|account, _| waiting.iter().any(|next| next.account == *account));
+        self.turns.values_mut().for_each(|turns| *turns = turns.saturating_add(1));
+        waiting.sort_by_key(|next| Reverse(self.turns.get(&next.account).copied().unwrap_or(u64::MAX)));
+        for next in waiting {
+            if let Some(lease) = self.queue.claim_key(next.key, LEASE).await? {
+                self.turns.insert(next.account, 0);
+                return Ok(Some(lease));
+            }
+        }
+        Ok(None)
     }
 
     /// Works on an app while renewing the lease. If the lease is lost, the work is dropped: somebody else does it.
@@ -101,12 +126,27 @@ impl Job for Diffs {
         if let Err(error) = self.follow().await {
             tracing::warn!(cause = chain(&error), "failed to look where devices have moved; retrying");
         }
-        let Some(lease) = self.queue.claim(1, LEASE).await?.pop() else { return Ok(Pause::AtMost(TICK)) };
-        Box::pin(self.work(&lease)).await?;
-        Ok(Pause::For(Duration::ZERO))
+        self.lease = self.claim().await?;
+        let Some(lease) = &self.lease else { return Ok(Pause::AtMost(TICK)) };
+        let worked = Box::pin(self.work(lease)).await;
+        self.lease = None;
+        worked.map(|()| Pause::For(Duration::ZERO))
     }
 
     async fn woken(&mut self) {
         self.context.differ.woken().await;
+    }
+
+    /// Leaves what it was working on to the next process. A lease that expires counts as a failure of the work.
+    async fn finish(self) {
+        let Some(lease) = &self.lease else { return };
+        let released = async {
+            let mut tx = self.context.db.write().await?;
+            outbox::release(&mut tx, lease).await?;
+            tx.commit().await
+        };
+        if let Err(error) = released.await {
+            tracing::warn!(app.id = lease.key, cause = chain(&Error::from(error)), "failed to release the work on diffs");
+        }
     }
 }

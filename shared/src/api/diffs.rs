@@ -44,6 +44,8 @@ pub enum DiffProblem {
     TooManyFiles,
     /// Applying it did not give the release's files.
     NotApplicable,
+    /// The server stopped again and again while it made the diff.
+    Unfinished,
 }
 
 /// Why no diffs are made for a release.

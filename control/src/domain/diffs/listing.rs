@@ -80,7 +80,7 @@ pub struct Obstacle {
 
 impl Obstacle {
     fn of(problem: Problem, row: &MadeRow) -> Self {
-        let retry = problem.may_pass().then(|| row.made_time.plus_millis(turn::RETRY));
+        let retry = turn::retry_time(row);
         Self { problem, found: Some(row.made_time), retry, file: None }
     }
 }

@@ -5,23 +5,22 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use shared::hash::{PackageHash, Sha256Hex};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::snapshot::{ReleaseOutline, offered};
 use shared::time::UnixMillis;
-use tokio::time::timeout;
 
 use super::choice::{self, Base, Devices, Known, Ranges};
 use super::packages::{self, Target};
 use super::repo::{self, MadeRow, ReleaseRow};
+use super::trial::{Trial, failed};
 use super::{Problem, making};
 use crate::domain::context::Context;
 use crate::domain::counting::counters::repo as counters;
 use crate::domain::deployments::repo::{self as deployments, DeploymentRow};
 use crate::domain::deployments::snapshots::{self, Version};
-use crate::domain::error::{Error, Result, chain};
+use crate::domain::error::{Error, Result};
 use crate::domain::outbox::{self, Lease};
 use crate::domain::releases::blob::{self, Purpose};
 use crate::domain::releases::repo::{self as releases, DiffRow};
@@ -29,17 +28,11 @@ use crate::domain::releases::service::need_diffs;
 use crate::domain::releases::upload;
 use crate::infra::db::ReadTx;
 
-/// When a damaged bundle is tried again, in milliseconds: it may have been repaired.
-pub(super) const RETRY: i64 = 6 * 60 * 60 * 1_000;
 /// How long the diffs of a release stay that is not offered any more, in milliseconds, from the release after it on.
 const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000;
 
 /// The longest time that an app waits after its turn, in milliseconds.
 const MAX_WAIT: i64 = 60_000;
-/// How long reading a package may take.
-const READING: Duration = Duration::from_mins(10);
-/// After so many failures of an app, a package that cannot be read counts as damaged, if the storage is there.
-const PATIENCE: i64 = 4;
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,43 +54,61 @@ pub struct Need {
     kept: Vec<PackageHash>,
     attached: Vec<DiffRow>,
     made: HashMap<Sha256Hex, MadeRow>,
+    /// Whether making one of them has ended the process before.
+    is_suspect: bool,
 }
 
-/// Does the next piece of an app's work: the diffs of one release. When nothing is left, ends the lease. Errors: the database's and the storage's; the work is
-/// repeated.
+/// What is to be done for a deployment.
+#[derive(Debug)]
+enum Look {
+    /// This comes first.
+    Needs(Box<Need>),
+    /// Nothing now; something may be due then.
+    Nothing(Option<UnixMillis>),
+}
+
+/// Does the next piece of an app's work: the diffs of one release. When nothing is left, ends the lease, or has the app looked at again when something that
+/// waits is due. Errors: the database's and the storage's; the work is repeated.
 pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
     let of = AppId::try_from(lease.key.as_str()).map_err(Error::internal)?;
     let (versions, deployments) = {
         let mut tx = app.db.read().await?;
         (snapshots::versions(&mut tx, &of).await?, deployments::list(&mut tx, &of).await?)
     };
+    let mut next: Option<UnixMillis> = None;
     for deployment in &deployments {
         let state = State::read(&mut app.db.read().await?, &of, deployment, app.now()).await?;
-        if let Some(need) = packages::blocking(move || state.need()).await? {
-            let began = app.now();
-            satisfy(app, &of, need, lease).await?;
-            let mut tx = app.db.write().await?;
-            // Behind those that wait, and as much later as this took: an app with much to do must not keep others waiting.
-            let took = app.now().as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_WAIT);
-            outbox::requeue(&mut tx, lease, app.now().plus_millis(took)).await?;
-            tx.commit().await?;
-            return Ok(Turn::More);
+        match packages::blocking(move || state.look()).await? {
+            Look::Needs(need) => {
+                let began = app.now();
+                satisfy(app, &of, *need, lease).await?;
+                let mut tx = app.db.write().await?;
+                // Behind those that wait, and as much later as this took: an app with much to do must not keep others waiting.
+                let took = app.now().as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_WAIT);
+                outbox::requeue(&mut tx, lease, app.now().plus_millis(took)).await?;
+                tx.commit().await?;
+                return Ok(Turn::More);
+            }
+            Look::Nothing(due) => next = next.into_iter().chain(due).min(),
         }
     }
-    end(app, &of, lease, &versions).await
+    end(app, &of, lease, &versions, next).await
 }
 
-/// Ends the work, unless something has changed since these versions were read.
-async fn end(app: &Context, of: &AppId, lease: &Lease, seen: &[Version]) -> Result<Turn> {
+/// Ends the work until `next`, unless something has changed since these versions were read.
+async fn end(app: &Context, of: &AppId, lease: &Lease, seen: &[Version], next: Option<UnixMillis>) -> Result<Turn> {
     let mut tx = app.db.write().await?;
-    // A change of a release raises a version, and enqueues the app, in one transaction. It is visible here, or commits after this, and then its row is a new one.
+    // A change of a release raises a version, and enqueues the app, in one transaction. It is visible here, or commits after this, and then its row is a new one,
+    // or becomes due.
     let is_same = snapshots::lock_versions(&mut tx, of).await? == seen;
     if is_same {
         repo::tidy(&mut tx, of).await?;
-        outbox::delete(&mut tx, lease).await?;
-    } else {
-        outbox::requeue(&mut tx, lease, app.now()).await?;
     }
+    match next {
+        _ if !is_same => outbox::requeue(&mut tx, lease, app.now()).await?,
+        Some(next) => outbox::requeue(&mut tx, lease, next).await?,
+        None => outbox::delete(&mut tx, lease).await?,
+    };
     tx.commit().await?;
     Ok(if is_same { Turn::Done } else { Turn::More })
 }
@@ -130,36 +141,56 @@ impl State {
         Ok(Self { deployment: deployment.id.clone(), newest_first, offered, devices, attached, made, now })
     }
 
-    /// The first release whose diffs are not what they should be. Takes a while of a core if there are thousands of releases.
-    fn need(mut self) -> Option<Need> {
+    /// The first release whose diffs are not what they should be, or when one may be. Takes a while of a core if there are thousands of releases.
+    fn look(mut self) -> Look {
         let ranges = Ranges::of(&self.newest_first);
+        let mut next: Option<UnixMillis> = None;
         for (place, (target, is_offered)) in self.newest_first.iter().zip(&self.offered).enumerate() {
             let attached = self.attached.remove(&target.id).unwrap_or_default();
             if *is_offered {
-                let made = current(
-                    self.made.get(&(target.blob_sha256.clone(), target.package_hash.clone())).cloned().unwrap_or_default(),
-                    self.now,
-                );
-                let need = of_target(&self.deployment, target, &self.newest_first, &ranges, &self.devices, attached, made);
+                let made = self.made.get(&(target.blob_sha256.clone(), target.package_hash.clone())).map_or(&[][..], Vec::as_slice);
+                let mut need =
+                    of_target(&self.deployment, target, &self.newest_first, &ranges, &self.devices, attached, current(made, self.now));
                 if need.is_open() {
-                    return Some(need);
+                    need.is_suspect = made.iter().any(|row| row.problem == Some(Problem::Unfinished));
+                    return Look::Needs(Box::new(need));
                 }
+                // What was due before now is not needed any more.
+                let waits = made.iter().filter_map(retry_time).filter(|due| *due > self.now);
+                next = next.into_iter().chain(waits).min();
                 continue;
             }
-            let next = place.checked_sub(1).and_then(|place| self.newest_first.get(place)).unwrap_or(target);
-            if !attached.is_empty() && next.upload_time.plus_millis(KEPT) < self.now {
-                let (bases, kept, made) = (Vec::new(), Vec::new(), HashMap::new());
-                return Some(Need { deployment: self.deployment.clone(), target: target.clone(), bases, kept, attached, made });
+            if attached.is_empty() {
+                continue;
             }
+            let after = place.checked_sub(1).and_then(|place| self.newest_first.get(place)).unwrap_or(target);
+            let end = after.upload_time.plus_millis(KEPT);
+            if end < self.now {
+                return Look::Needs(Box::new(Need {
+                    deployment: self.deployment.clone(),
+                    target: target.clone(),
+                    bases: Vec::new(),
+                    kept: Vec::new(),
+                    attached,
+                    made: HashMap::new(),
+                    is_suspect: false,
+                }));
+            }
+            next = next.into_iter().chain([end.plus_millis(1)]).min();
         }
-        None
+        Look::Nothing(next)
     }
 }
 
+/// When what is known of a diff is tried again, if ever.
+pub(super) fn retry_time(row: &MadeRow) -> Option<UnixMillis> {
+    row.problem.and_then(Problem::retried_after).map(|wait| row.made_time.plus_millis(wait))
+}
+
 /// What is known of diffs, without what is to be tried again.
-fn current(made: Vec<MadeRow>, now: UnixMillis) -> HashMap<Sha256Hex, MadeRow> {
-    let is_current = |row: &MadeRow| !row.problem.is_some_and(Problem::may_pass) || row.made_time.plus_millis(RETRY) > now;
-    made.into_iter().filter(is_current).map(|row| (row.base_sha256.clone(), row)).collect()
+fn current(made: &[MadeRow], now: UnixMillis) -> HashMap<Sha256Hex, MadeRow> {
+    let is_current = |row: &&MadeRow| retry_time(row).is_none_or(|due| due > now);
+    made.iter().filter(is_current).map(|row| (row.base_sha256.clone(), row.clone())).collect()
 }
 
 /// For each release, newest first, whether devices can be offered it.
@@ -194,7 +225,7 @@ fn of_target(
     let sources: Vec<PackageHash> = attached.iter().map(|diff| diff.source_hash.clone()).collect();
     let kept = choice::kept(&sources, &wanted, releases, devices).into_iter().cloned().collect();
     let bases = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(|base| base.release.clone()).collect();
-    Need { deployment: deployment.clone(), target: target.clone(), bases, kept, attached, made }
+    Need { deployment: deployment.clone(), target: target.clone(), bases, kept, attached, made, is_suspect: false }
 }
 
 fn hash<'r>(base: &Base<'r>) -> &'r PackageHash {
@@ -240,16 +271,18 @@ impl Need {
 async fn satisfy(app: &Context, of: &AppId, mut need: Need, lease: &Lease) -> Result<()> {
     let missing = need.missing();
     if !missing.is_empty() {
-        let read = within(packages::target(app, of, &need.target)).await;
-        let target = unless_stuck(app, lease, read, Problem::TargetDamaged).await?;
+        let release = need.target.clone();
+        let mut trial = Trial { app, of, target: release.target(), lease, attempts: lease.attempts, is_suspect: need.is_suspect };
+        let reading = Box::pin(packages::target(app, of, &release));
+        let target = trial.run(&missing, Problem::TargetDamaged, reading).await?;
         for base in missing {
             let row = match &target {
                 Ok(target) => {
-                    let made = within(make(app, of, target, &base)).await.map(Ok);
-                    let made = unless_stuck(app, lease, made, Problem::BaseDamaged).await?;
-                    made.unwrap_or_else(|problem| failed(&base, problem, app.now()))
+                    let making = Box::pin(async { make(app, of, target, &base).await.map(Ok) });
+                    let made = trial.run(std::slice::from_ref(&base), Problem::BaseDamaged, making).await?;
+                    made.unwrap_or_else(|problem| failed(&base, problem, app))
                 }
-                Err(problem) => failed(&base, *problem, app.now()),
+                Err(problem) => failed(&base, *problem, app),
             };
             if let Some(problem) = row.problem.filter(|problem| problem.is_fault()) {
                 let (release, label) = (&need.target.id, need.target.label);
@@ -263,9 +296,7 @@ async fn satisfy(app: &Context, of: &AppId, mut need: Need, lease: &Lease) -> Re
                     "a diff of a release cannot be made"
                 );
             }
-            let mut tx = app.db.write().await?;
-            repo::record(&mut tx, of, need.target.target(), &row).await?;
-            tx.commit().await?;
+            trial.record(&row).await?;
             need.made.insert(row.base_sha256.clone(), row);
         }
     }
@@ -275,40 +306,15 @@ async fn satisfy(app: &Context, of: &AppId, mut need: Need, lease: &Lease) -> Re
     Ok(())
 }
 
-/// Ends what takes too long, such as reading from a storage that sends a byte now and then.
-async fn within<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    timeout(READING, work).await.unwrap_or_else(|_| Err(Error::unavailable("reading a package for a diff took too long")))
-}
-
-/// A failure that came again and again although the storage is there is a problem of this package: it must not keep the app's other releases from their diffs.
-async fn unless_stuck<T>(
-    app: &Context,
-    lease: &Lease,
-    done: Result<std::result::Result<T, Problem>>,
-    problem: Problem,
-) -> Result<std::result::Result<T, Problem>> {
-    match done {
-        Err(error) if lease.attempts >= PATIENCE && app.storage.probe().await.is_ok() => {
-            tracing::warn!(cause = chain(&error), problem = problem.as_str(), "a package for a diff cannot be read");
-            Ok(Err(problem))
-        }
-        done => done,
-    }
-}
-
-fn failed(base: &ReleaseRow, problem: Problem, now: UnixMillis) -> MadeRow {
-    MadeRow { base_sha256: base.blob_sha256.clone(), blob_sha256: None, size: 0, problem: Some(problem), made_time: now }
-}
-
 /// Makes and stores one diff.
 async fn make(app: &Context, of: &AppId, target: &Arc<Target>, base: &ReleaseRow) -> Result<MadeRow> {
     let files = match packages::files(app, of, base, Problem::BaseDamaged).await? {
         Ok(files) => files,
-        Err(problem) => return Ok(failed(base, problem, app.now())),
+        Err(problem) => return Ok(failed(base, problem, app)),
     };
     let made = match making::make(app, files, target).await? {
         Ok(made) => made,
-        Err(problem) => return Ok(failed(base, problem, app.now())),
+        Err(problem) => return Ok(failed(base, problem, app)),
     };
     upload::store(app, of, &made.sha256, made.file.path(), Purpose::Diff).await?;
     let size = i64::try_from(made.size).map_err(Error::internal)?;

@@ -97,5 +97,6 @@ fn wire(problem: Problem) -> DiffProblem {
         Problem::BaseDamaged => DiffProblem::BaseDamaged,
         Problem::TooManyFiles => DiffProblem::TooManyFiles,
         Problem::NotApplicable => DiffProblem::NotApplicable,
+        Problem::Unfinished => DiffProblem::Unfinished,
     }
 }

@@ -74,6 +74,7 @@ async fn every_problem_has_a_name_and_words_and_faults_say_what_to_do() {
         ("target_damaged", true),
         ("base_damaged", true),
         ("not_applicable", true),
+        ("unfinished", true),
     ] {
         app.refuse_diff("Production", (3, 4), problem).await;
         let found = diffs(&ada, "v4").await["sources"].take();
