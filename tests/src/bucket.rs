@@ -13,12 +13,14 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
 use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s_fs::FileSystem;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+use tokio::sync::Notify;
 use tokio::time::interval;
 
 /// The bucket's name.
@@ -36,14 +38,18 @@ enum Reading {
     Slow,
     /// The connection breaks after the head of the response.
     Broken,
+    /// As usual, once reads are mended.
+    Held,
 }
 
 /// The objects that are not read as usual, by name.
 #[derive(Debug, Default)]
 struct Readings {
     of: Mutex<HashMap<String, Reading>>,
-    /// How many responses were slow.
+    /// How many responses were slow, or held.
     slow: AtomicUsize,
+    /// Tells of the end of a hold.
+    held: Arc<Notify>,
 }
 
 impl Readings {
@@ -151,9 +157,15 @@ impl TestBucket {
         self.readings.set(name, Reading::Broken);
     }
 
+    /// From now on, reads of the object wait until reads are mended.
+    pub fn hold_reads(&self, name: &str) {
+        self.readings.set(name, Reading::Held);
+    }
+
     /// From now on, all objects are read as usual.
     pub fn mend_reads(&self) {
         self.readings.of.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.readings.held.notify_waiters();
     }
 
     /// The address, as `UPDRAFT_STORAGE` has it.
@@ -243,6 +255,13 @@ fn read(response: Response, reading: Reading, readings: &Readings) -> Response {
     let (head, body) = response.into_parts();
     let body = match reading {
         Reading::Broken => Body::from_stream(stream::iter([Err::<Bytes, _>(io::Error::other("broken by the test"))])),
+        Reading::Held => {
+            // Waits from now on, not from the first poll on.
+            let mut released = Box::pin(Arc::clone(&readings.held).notified_owned());
+            released.as_mut().enable();
+            readings.slow.fetch_add(1, Ordering::SeqCst);
+            Body::from_stream(released.map(|()| body.into_data_stream()).flatten_stream())
+        }
         Reading::Slow => {
             readings.slow.fetch_add(1, Ordering::SeqCst);
             let ticks = stream::unfold(interval(Duration::from_millis(200)), async |mut ticks| {

@@ -32,8 +32,19 @@ const FIRST_LOOK: i64 = 48 * 60 * 60 * 1_000;
 /// The longest wait after failures of an app, in milliseconds.
 const MAX_DELAY: i64 = 10 * 60 * 1_000;
 
+/// The longest rest of an account after a turn, in milliseconds: a clock that was set must not stop it.
+const MAX_REST: i64 = 60 * 60 * 1_000;
 /// Accounts that take turns at a time: those that wait longest.
 const ACCOUNTS: i64 = 500;
+
+/// The last turn of an account.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    /// How many turns ago it was.
+    turns: u64,
+    /// Until then, others go first: for as long as the turn took.
+    rests_until: UnixMillis,
+}
 
 /// The job.
 #[derive(Debug)]
@@ -42,8 +53,8 @@ pub struct Diffs {
     queue: Queue,
     /// When it last looked where devices have moved.
     followed: Option<UnixMillis>,
-    /// How many turns ago each account that waits had its last one.
-    turns: HashMap<String, u64>,
+    /// The last turns of accounts.
+    turns: HashMap<String, Last>,
     /// What is being worked on.
     lease: Option<Lease>,
 }
@@ -72,47 +83,23 @@ impl Diffs {
         Ok(())
     }
 
-    /// Leases the next app: of the account that had no turn for the longest time, the one that waits longest.
-    async fn claim(&mut self) -> Result<Option<Lease>> {
-        let mut waiting = repo::waiting(&mut self.context.db.read().await?, self.context.now(), ACCOUNTS).await?;
-        self.turns.retain(|account, _| waiting.iter().any(|next| next.account == *account));
-        self.turns.values_mut().for_each(|turns| *turns = turns.saturating_add(1));
-        waiting.sort_by_key(|next| Reverse(self.turns.get(&next.account).copied().unwrap_or(u64::MAX)));
+    /// Leases the next app, and returns its account: of the accounts that do not rest, if there are any, the one that had no turn for the longest time; of its
+    /// apps, the one that waits longest.
+    async fn claim(&mut self) -> Result<Option<(Lease, String)>> {
+        let now = self.context.now();
+        let mut waiting = repo::waiting(&mut self.context.db.read().await?, now, ACCOUNTS).await?;
+        self.turns.retain(|account, last| last.rests_until > now || waiting.iter().any(|next| next.account == *account));
+        self.turns.values_mut().for_each(|last| last.turns = last.turns.saturating_add(1));
+        waiting.sort_by_key(|next| match self.turns.get(&next.account) {
+            Some(last) => (last.rests_until > now, Reverse(last.turns)),
+            None => (false, Reverse(u64::MAX)),
+        });
         for next in waiting {
             if let Some(lease) = self.queue.claim_key(next.key, LEASE).await? {
-                self.turns.insert(next.account, 0);
-                return Ok(Some(lease));
+                return Ok(Some((lease, next.account)));
             }
         }
         Ok(None)
-    }
-
-    /// Works on an app while renewing the lease. If the lease is lost, the work is dropped: somebody else does it.
-    async fn work(&self, lease: &Lease) -> Result<()> {
-        let mut renewal = interval(RENEWAL);
-        renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let renewed = async {
-            loop {
-                renewal.tick().await;
-                let mut tx = self.context.db.write().await?;
-                let is_ours = outbox::renew(&mut tx, lease, self.context.now().plus_millis(LEASE)).await?;
-                tx.commit().await?;
-                if !is_ours {
-                    return Ok::<(), Error>(());
-                }
-            }
-        };
-        let worked = tokio::select! {
-            worked = turn::take(&self.context, lease) => worked.map(drop),
-            ended = renewed => ended,
-        };
-        let Err(error) = worked else { return Ok(()) };
-        let delay = (1_000_i64 << lease.attempts.clamp(0, 10)).min(MAX_DELAY);
-        tracing::warn!(app.id = lease.key, cause = chain(&error), "diffs of an app could not be made; retrying later");
-        let mut tx = self.context.db.write().await?;
-        outbox::retry_later(&mut tx, lease, self.context.now().plus_millis(delay), UnixMillis(0)).await?;
-        tx.commit().await?;
-        Ok(())
     }
 }
 
@@ -126,10 +113,14 @@ impl Job for Diffs {
         if let Err(error) = self.follow().await {
             tracing::warn!(cause = chain(&error), "failed to look where devices have moved; retrying");
         }
-        self.lease = self.claim().await?;
-        let Some(lease) = &self.lease else { return Ok(Pause::AtMost(TICK)) };
-        let worked = Box::pin(self.work(lease)).await;
+        let Some((lease, account)) = self.claim().await? else { return Ok(Pause::AtMost(TICK)) };
+        let began = self.context.now();
+        let lease = self.lease.insert(lease);
+        let worked = Box::pin(work(&self.context, lease)).await;
         self.lease = None;
+        let now = self.context.now();
+        let took = now.as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_REST);
+        self.turns.insert(account, Last { turns: 0, rests_until: now.plus_millis(took) });
         worked.map(|()| Pause::For(Duration::ZERO))
     }
 
@@ -149,4 +140,32 @@ impl Job for Diffs {
             tracing::warn!(app.id = lease.key, cause = chain(&Error::from(error)), "failed to release the work on diffs");
         }
     }
+}
+
+/// Works on an app while renewing the lease. If the lease is lost, the work is dropped: somebody else does it.
+async fn work(app: &Context, lease: &Lease) -> Result<()> {
+    let mut renewal = interval(RENEWAL);
+    renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let renewed = async {
+        loop {
+            renewal.tick().await;
+            let mut tx = app.db.write().await?;
+            let is_ours = outbox::renew(&mut tx, lease, app.now().plus_millis(LEASE)).await?;
+            tx.commit().await?;
+            if !is_ours {
+                return Ok::<(), Error>(());
+            }
+        }
+    };
+    let worked = tokio::select! {
+        worked = turn::take(app, lease) => worked.map(drop),
+        ended = renewed => ended,
+    };
+    let Err(error) = worked else { return Ok(()) };
+    let delay = (1_000_i64 << lease.attempts.clamp(0, 10)).min(MAX_DELAY);
+    tracing::warn!(app.id = lease.key, cause = chain(&error), "diffs of an app could not be made; retrying later");
+    let mut tx = app.db.write().await?;
+    outbox::retry_later(&mut tx, lease, app.now().plus_millis(delay), UnixMillis(0)).await?;
+    tx.commit().await?;
+    Ok(())
 }

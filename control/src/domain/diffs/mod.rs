@@ -6,7 +6,7 @@
 //! - `making`: makes one diff, and applies it as a device would before anybody is offered it.
 //! - `trial`: work that may fail again and again, or end the process.
 //! - `lost`: diffs whose stored object is missing or altered.
-//! - `turn`: the work for one app, a release at a time; [`crate::jobs::diffs`] repeats it. It shares diffs between releases of equal bundles.
+//! - `turn`: the work for one app, a few seconds at a time; [`crate::jobs::diffs`] repeats it. It shares diffs between releases of equal bundles.
 //! - `listing`: what became of a release's diffs, for people.
 //!
 //! A diff is for a pair of bundles, byte for byte, and the package hash says which devices are offered it. Start reading at [`turn::take`].

@@ -29,6 +29,8 @@ pub enum Problem {
     TooManyFiles,
     /// The diff was made, but applying it did not give the release's files.
     NotApplicable,
+    /// The owner's diffs have as many bytes as they may, or the disk is nearly full.
+    NoRoom,
     /// The process ended again and again while the diff was being made.
     Unfinished,
 }
@@ -45,6 +47,7 @@ stored_text!(
     BaseDamaged = "base_damaged",
     TooManyFiles = "too_many_files",
     NotApplicable = "not_applicable",
+    NoRoom = "no_room",
     Unfinished = "unfinished"
 );
 
@@ -63,7 +66,7 @@ impl Problem {
     pub fn retried_after(self) -> Option<i64> {
         const HOUR: i64 = 60 * 60 * 1_000;
         match self {
-            Self::TargetDamaged | Self::BaseDamaged | Self::TooManyFiles => Some(6 * HOUR),
+            Self::TargetDamaged | Self::BaseDamaged | Self::TooManyFiles | Self::NoRoom => Some(6 * HOUR),
             Self::Unfinished => Some(7 * 24 * HOUR),
             _ => None,
         }
@@ -83,6 +86,9 @@ impl fmt::Display for Problem {
             Self::BaseDamaged => "the earlier release's stored bundle is missing or damaged",
             Self::TooManyFiles => "a package has too many files, or too long names",
             Self::NotApplicable => "applying the diff did not give the release's files",
+            Self::NoRoom => {
+                "there is no room for it: the account's diffs have as many bytes as they may, or the server's disk is nearly full"
+            }
             Self::Unfinished => "the server stopped again and again while it made the diff",
         })
     }

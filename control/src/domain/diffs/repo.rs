@@ -31,10 +31,12 @@ const ATTACH: &str = "INSERT INTO release_diffs (release_id, source_hash, blob_s
     ON CONFLICT (release_id, source_hash) DO UPDATE SET blob_sha256 = excluded.blob_sha256, size = excluded.size";
 const DETACH: &str = "DELETE FROM release_diffs WHERE release_id = $1 AND source_hash = $2";
 // Its packages or the diff itself were deleted, because nothing needed them any more.
-const TIDY: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND NOT ( \
+const STALE: &str = "SELECT target_sha256, target_hash, base_sha256 FROM package_diffs WHERE app_id = $1 AND NOT ( \
     EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.target_sha256) \
     AND EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.base_sha256) \
-    AND (blob_sha256 IS NULL OR EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.blob_sha256)))";
+    AND (blob_sha256 IS NULL OR EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.blob_sha256))) LIMIT $2";
+const BUNDLES: &str = "SELECT blob_sha256 FROM releases WHERE app_id = $1 AND manifest_sha256 IS NOT NULL \
+    GROUP BY blob_sha256 ORDER BY MAX(upload_time) DESC, blob_sha256 LIMIT $2";
 // Only what is offered, or would be.
 const STAMP_OF_NEEDED: &str = "SELECT b.last_used_time FROM blobs b WHERE b.app_id = $1 AND b.sha256 = $2 AND b.is_diff AND b.deleting = FALSE AND ( \
     EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE d.blob_sha256 = b.sha256 AND r.app_id = b.app_id) \
@@ -62,7 +64,8 @@ pub const SQL: &[&str] = &[
     FORGET,
     ATTACH,
     DETACH,
-    TIDY,
+    STALE,
+    BUNDLES,
     STAMP_OF_NEEDED,
     DEPLOYMENTS_WITH,
     DETACH_BLOB,
@@ -206,9 +209,25 @@ pub async fn detach(tx: &mut WriteTx, release: &ReleaseId, source: &PackageHash)
     on_write!(tx, |conn| sqlx::query(DETACH).bind(release).bind(source).execute(conn).await)
 }
 
-/// Forgets diffs whose packages or bytes were deleted.
-pub async fn tidy(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(TIDY).bind(app).execute(conn).await)
+/// The names of two packages and the hash of the later one.
+#[derive(Debug, sqlx::FromRow)]
+pub struct StaleRow {
+    /// The later bundle.
+    pub target_sha256: Sha256Hex,
+    /// The package hash that its release has.
+    pub target_hash: PackageHash,
+    /// The earlier bundle.
+    pub base_sha256: Sha256Hex,
+}
+
+/// Diffs whose packages or bytes were deleted, so many at most. All that is known of the app is read, so no transaction that writes should do it.
+pub async fn stale(tx: &mut ReadTx, app: &AppId, limit: i64) -> sqlx::Result<Vec<StaleRow>> {
+    on!(tx, |conn| sqlx::query_as(STALE).bind(app).bind(limit).fetch_all(conn).await)
+}
+
+/// The bundles of an app's releases, those of the newest releases first. Single files are left out.
+pub async fn bundles(tx: &mut ReadTx, app: &AppId, limit: i64) -> sqlx::Result<Vec<Sha256Hex>> {
+    on!(tx, |conn| sqlx::query_scalar(BUNDLES).bind(app).bind(limit).fetch_all(conn).await)
 }
 
 /// The stamp of the last use of a diff's blob; `None` if the blob is no diff, or if nothing refers to it.

@@ -342,3 +342,61 @@ async fn two_processes_make_each_diff_once() {
     assert!(app.number("SELECT COUNT(*) FROM release_diffs").await >= 40);
     assert_eq!(app.number("SELECT COUNT(*) FROM package_diffs WHERE problem IS NOT NULL").await, 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_where_an_earlier_diff_may_have_left_an_empty_folder_has_no_diff() {
+    let app = with_diffs().await;
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    let video = noise(1);
+    let with = |content: &str, more: &[(&str, &[u8])]| {
+        Bundle::of(&[&[("CodePush/main.jsbundle", content.as_bytes()), ("CodePush/video.mp4", video.as_slice())], more].concat())
+    };
+    let mut hashes = Vec::new();
+    for bundle in [with("one", &[("CodePush/x/f", b"f")]), with("two", &[]), with("three", &[("CodePush/x", b"x")])] {
+        hashes.push(text(&upload(&ada, "Staging", &bundle).await, "packageHash").to_owned());
+        app.diffs_settled().await;
+    }
+    // A device that went from v1 to v2 by a diff still has the folder.
+    for (hash, is_diff) in [(&hashes[0], false), (&hashes[1], false)] {
+        let offered = check(&app, &staging, Some(hash)).await;
+        assert_eq!(offered["package_size"].as_u64().unwrap() < 20_000, is_diff, "{offered}");
+    }
+    assert_eq!(app.texts("SELECT problem FROM package_diffs WHERE problem IS NOT NULL", &[]).await, ["unsafe_names", "unsafe_names"]);
+    // Devices of v3 have the file, so nothing is in its place.
+    upload(&ada, "Staging", &with("four", &[("CodePush/x", b"x")])).await;
+    app.diffs_settled().await;
+    let offered = check(&app, &staging, Some(&hashes[2])).await;
+    assert!(offered["package_size"].as_u64().unwrap() < 20_000, "{offered}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_diffs_of_an_account_have_a_budget_and_uploads_are_not_refused_for_it() {
+    const LIMIT: i64 = 320_000;
+    let app = TestApp::spawn_with(Options::default().with("DIFFS", "on").with("LIMIT_STORED_BYTES", &LIMIT.to_string())).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    // Each diff has 40,000 bytes, two thirds of the package.
+    let shared = noise(1)[..20_000].to_vec();
+    for number in 2..=6 {
+        let bundle = Bundle::of(&[("CodePush/main.jsbundle", noise(number).as_slice()), ("CodePush/video.mp4", shared.as_slice())]);
+        upload(&ada, "Staging", &bundle).await;
+        app.diffs_settled().await;
+    }
+    let bytes = "SELECT CAST(SUM(size) AS BIGINT) FROM blobs WHERE is_diff";
+    let used = app.number(bytes).await;
+    assert!((LIMIT - 41_000..=LIMIT).contains(&used), "{used}");
+    let path = "/v1/apps/demo/deployments/Staging/releases/v5/diffs";
+    let sources = ada.get(path).await.assert(200)["diffs"]["sources"].take();
+    let sources = sources.as_array().unwrap();
+    let without: Vec<&Value> = sources.iter().filter(|source| source["status"] == "none").collect();
+    assert_eq!((sources.len(), without.len()), (4, 3), "{sources:?}");
+    assert!(without.iter().all(|source| source["problem"] == "no_room" && source["isFault"] == false && source["retryTime"].is_i64()));
+    // Those of the releases before went first, but their bytes are kept for two days.
+    attached(&app, 1).await;
+    app.signed_in_reader("ada").await.open("/dashboard/usage").await.shows("Diffs").shows("No more diffs are made");
+    app.clock.advance(49 * HOUR);
+    until("there is room again", async || (app.number(bytes).await < 100_000).then_some(())).await;
+    app.clock.advance(7 * HOUR);
+    attached(&app, 4).await;
+}

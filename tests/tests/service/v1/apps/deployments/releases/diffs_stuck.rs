@@ -139,6 +139,70 @@ async fn a_package_that_stays_unreadable_counts_as_damaged_and_the_others_diffs_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_written_is_no_damage_of_a_package() {
+    let app = with_bucket().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    for content in ["one", "two"] {
+        upload(&ada, "Staging", &package(content)).await;
+    }
+    let (state, _folder) = second_process(&app).await;
+    // As on a full disk, nothing can be written here, while the bucket can be read.
+    let temporary = state.context.storage.temp_dir().to_owned();
+    std::fs::remove_dir_all(&temporary).unwrap();
+    let mut job = job(&state);
+    for failures in 1..=6 {
+        job.round().await.unwrap();
+        assert_eq!(app.number("SELECT attempts FROM outbox WHERE kind = 'diffs'").await, failures);
+        assert_eq!(problems(&app).await, [""; 0]);
+        app.clock.advance(HOUR);
+    }
+    std::fs::create_dir(&temporary).unwrap();
+    work(&app, &mut job).await;
+    assert_eq!(diffs(&ada, "v2").await, [line("v1", "ready", Value::Null)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_turn_makes_one_diff_and_then_the_account_rests() {
+    let app = with_bucket().await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    ada.create_app("demo").await;
+    for content in ["one", "two", "three"] {
+        upload(&ada, "Staging", &package(content)).await;
+    }
+    let object = key(&app, &package("three")).await.to_string();
+    for (client, name) in [(&ada, "second"), (&bob, "demo"), (&bob, "second")] {
+        app.clock.advance(1_000);
+        client.create_app(name).await;
+        for content in ["one", "two"] {
+            client.upload(name, "Staging", &package(content).0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+        }
+    }
+    let (state, _folder) = second_process(&app).await;
+    let mut job = job(&state);
+    app.bucket_ref().hold_reads(&object);
+    let time_passes = async {
+        until("the package is read", async || (app.bucket_ref().slow_reads() > 0).then_some(())).await;
+        app.clock.advance(20_000);
+        app.bucket_ref().mend_reads();
+    };
+    let (round, ()) = tokio::join!(job.round(), time_passes);
+    round.unwrap();
+    assert_eq!(app.number("SELECT COUNT(*) FROM package_diffs").await, 1, "the other diff is for another turn");
+    // Bob's apps have two turns each: the second finds nothing to do. Ada has waited for longer, but rests for as long as her turn took.
+    for _ in 0..4 {
+        job.round().await.unwrap();
+    }
+    let of_bob = "SELECT COUNT(*) FROM outbox o JOIN apps a ON a.id = o.key JOIN accounts c ON c.id = a.owner_id WHERE o.kind = 'diffs' AND c.name = 'bob'";
+    assert_eq!(app.number(of_bob).await, 0, "bob's diffs are made");
+    assert_eq!(app.number("SELECT COUNT(*) FROM package_diffs").await, 3);
+    app.clock.advance(20_000);
+    work(&app, &mut job).await;
+    assert_eq!(app.number("SELECT COUNT(*) FROM package_diffs").await, 5);
+    assert_eq!(app.number("SELECT MAX(times) FROM package_diffs").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_package_that_ends_the_process_again_and_again_is_given_up_and_the_others_diffs_are_made() {
     let app = with_bucket().await;
     let ada = app.sign_up("ada").await;
