@@ -23,7 +23,7 @@ use control::infra::storage::{Storage, StorageConfig};
 use control::jobs::import::{self, compare};
 use control::jobs::publish_all::{self, publish_all};
 use control::jobs::replay::{Location, Replay};
-use control::jobs::stores::{self, Stores};
+use control::jobs::stores::{self, Broken, Repair, Stores};
 use control::server::{self as serve, telemetry};
 use shared::keys::DeploymentKey;
 use shared::time::parse_duration;
@@ -144,10 +144,11 @@ struct CompareArguments {
 
 #[derive(Debug, Subcommand)]
 enum StorageAction {
-    /// Read every bundle that a release needs and compare it with its hash. The server may run meanwhile. Exits with 1 if one is missing or altered
+    /// Read every bundle and diff that a release needs and compare it with its hash. The server may run meanwhile. Exits with 1 if one is missing or altered
     Verify {
-        /// Replace missing and altered bundles by those of another storage
-        #[arg(long, requires = "from")]
+        /// Replace missing and altered bundles by those of another storage, given with `--from`. Drop missing and altered diffs that are not there: the
+        /// server makes them again
+        #[arg(long)]
         repair: bool,
         /// The other storage: `file`, or a bucket, as in `UPDRAFT_STORAGE`
         #[arg(long, value_name = "STORAGE", value_parser = StorageConfig::parse, requires = "repair")]
@@ -400,7 +401,7 @@ async fn run(action: Action, given: &RawSettings) -> Result<(), Failure> {
         Action::Audit(AuditAction::Verify { since }) => verify_audit(&DatabaseConfig::read(given)?, since.as_ref()).await,
         Action::Keys(KeysAction::Rotate) => rotate_keys(given).await,
         Action::Snapshots(SnapshotsAction::Publish { all: _ }) => publish_snapshots(given).await,
-        Action::Storage(StorageAction::Verify { repair: _, from }) => verify_storage(given, from).await,
+        Action::Storage(StorageAction::Verify { repair, from }) => verify_storage(given, repair, from).await,
         Action::Storage(StorageAction::Migrate { from, to }) => migrate_storage(given, from, to).await,
         Action::Reports(ReportsAction::Replay(arguments)) => replay(&DatabaseConfig::read(given)?, &arguments).await,
         Action::Import(ImportAction::Codepush(arguments)) => import_codepush(given, &arguments).await,
@@ -516,7 +517,7 @@ async fn open_storage(config: &Config, storage: StorageConfig) -> Result<Storage
     Ok(opened.map_err(|error| format!("cannot open {name}: {error}"))?)
 }
 
-async fn verify_storage(given: &RawSettings, from: Option<StorageConfig>) -> Result<(), Failure> {
+async fn verify_storage(given: &RawSettings, repairs: bool, from: Option<StorageConfig>) -> Result<(), Failure> {
     // Opened first: without a database, reading the settings would generate new secrets.
     let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
     let config = Config::read(given)?;
@@ -529,23 +530,53 @@ async fn verify_storage(given: &RawSettings, from: Option<StorageConfig>) -> Res
         None => None,
     };
     let stores = Stores { db: &db, clock: &Clock::System, from: &own };
-    let found = stores::verify(stores, other.as_ref(), &mut |count| eprintln!("Read: {count}")).await;
+    let repair = repairs.then_some(Repair { other: other.as_ref() });
+    let found = stores::verify(stores, repair, &mut |count| eprintln!("Read: {count}")).await;
     db.close().await;
     let found = found?;
     for broken in &found.repaired {
         writeln!(std::io::stdout(), "{broken}, repaired")?;
     }
+    for broken in &found.dropped {
+        writeln!(std::io::stdout(), "{broken}, dropped: the server makes it again")?;
+    }
     for broken in &found.broken {
         writeln!(std::io::stdout(), "{broken}")?;
     }
-    eprintln!("Intact: {} objects, {} bytes. Repaired: {}.", found.intact, found.bytes, found.repaired.len());
-    match found.broken.len() {
-        0 => Ok(()),
-        count if other.is_some() => Err(format!("{count} objects are broken, and the other storage does not have them either").into()),
-        count => {
-            Err(format!("{count} objects are broken: repair them from a backup or the former storage with --repair --from STORAGE").into())
-        }
+    eprintln!(
+        "Intact: {} objects, {} bytes. Repaired: {}. Diffs dropped: {}.",
+        found.intact,
+        found.bytes,
+        found.repaired.len(),
+        found.dropped.len()
+    );
+    still_broken(&found.broken, repairs, other.is_some()).map_or(Ok(()), |text| Err(text.into()))
+}
+
+/// What is broken after all, and what to do; `None` if nothing is.
+fn still_broken(broken: &[Broken], repairs: bool, has_other: bool) -> Option<String> {
+    let diffs = broken.iter().filter(|broken| broken.is_diff).count();
+    let bundles = broken.len() - diffs;
+    let mut texts = Vec::new();
+    if bundles > 0 && has_other {
+        texts.push(format!("{} broken, and the other storage has nothing better", counted(bundles, "object")));
+    } else if bundles > 0 {
+        texts.push(format!(
+            "{} broken: repair from a backup or the former storage with --repair --from STORAGE",
+            counted(bundles, "object")
+        ));
     }
+    if diffs > 0 && repairs {
+        texts.push(format!("{} broken and could not be dropped: run the command again", counted(diffs, "diff")));
+    } else if diffs > 0 {
+        texts.push(format!("{} broken: drop with --repair, and the server makes what is needed again", counted(diffs, "diff")));
+    }
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+/// So many things, with their verb.
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun} is") } else { format!("{count} {noun}s are") }
 }
 
 async fn migrate_storage(given: &RawSettings, from: StorageConfig, to: StorageConfig) -> Result<(), Failure> {
@@ -570,7 +601,8 @@ async fn migrate_storage(given: &RawSettings, from: StorageConfig, to: StorageCo
         eprintln!("Deleted there, because no release needs them any more: {}.", done.deleted);
     }
     if !done.broken.is_empty() {
-        return Err(format!("{} objects are missing or altered in the old storage, and were not copied", done.broken.len()).into());
+        let count = done.broken.len();
+        return Err(format!("{} missing or altered in the old storage, and not copied", counted(count, "object")).into());
     }
     eprintln!("Next: stop the server, run this command once more, and start the server with UPDRAFT_STORAGE='{setting}'.");
     Ok(())

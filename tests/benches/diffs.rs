@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use control::testing::{Db, on, on_write};
+use control::testing::{Clock, Db, on, on_write};
 use serde_json::json;
 use tests::Client;
 use tests::program::Serving;
@@ -106,8 +106,8 @@ impl Run {
 
     /// Waits until all diffs are made.
     async fn made(&self) {
-        until("all diffs are made", async || (self.number("SELECT COUNT(*) FROM outbox WHERE kind = 'diffs'").await == 0).then_some(()))
-            .await;
+        let open = async || tests::diffs::open(&self.db, Clock::System.now().as_millis()).await;
+        until("all diffs are made", async || (open().await == 0).then_some(())).await;
         assert_eq!(self.number("SELECT COUNT(*) FROM package_diffs WHERE blob_sha256 IS NOT NULL").await, DIFFS);
     }
 
@@ -121,7 +121,7 @@ impl Run {
             "DELETE FROM package_diffs",
             "DELETE FROM blobs WHERE is_diff",
             "INSERT INTO outbox (kind, key, payload, created_time, next_attempt_time, attempts, lease_owner, lease_until, unsettled_until) \
-                SELECT 'diffs', id, NULL, 0, 0, 0, NULL, 0, 0 FROM apps",
+                SELECT 'diffs', id, NULL, 0, 0, 0, NULL, 0, 0 FROM apps WHERE TRUE ON CONFLICT (kind, key) DO UPDATE SET next_attempt_time = 0",
         ] {
             on_write!(tx, |conn| sqlx::query(sql).execute(conn).await).unwrap();
         }

@@ -118,6 +118,11 @@ impl TestApp {
         self.bucket.as_mut().expect("the app has a bucket")
     }
 
+    /// Like [`TestApp::bucket`], for what does not stop or start it.
+    pub fn bucket_ref(&self) -> &TestBucket {
+        self.bucket.as_ref().expect("the app has a bucket")
+    }
+
     /// Replaces the bytes of a stored object behind everybody's back.
     pub fn alter_object(&self, key: &shared::hash::BlobKey, bytes: &[u8]) {
         if let Some(bucket) = &self.bucket {
@@ -126,6 +131,15 @@ impl TestApp {
         let first_two = &key.sha256.as_str()[..2];
         let folder = self.folder.path().join("blobs").join(key.app.as_str()).join(first_two);
         std::fs::write(folder.join(key.sha256.as_str()), bytes).unwrap();
+    }
+
+    /// Loses a stored object behind everybody's back.
+    pub fn lose_object(&self, key: &shared::hash::BlobKey) {
+        if let Some(bucket) = &self.bucket {
+            return bucket.lose(&key.to_string());
+        }
+        let first_two = &key.sha256.as_str()[..2];
+        std::fs::remove_file(self.folder.path().join("blobs").join(key.app.as_str()).join(first_two).join(key.sha256.as_str())).unwrap();
     }
 
     /// Loses every object that is stored, as a broken disk does.

@@ -1,20 +1,27 @@
 //! A bucket: a real S3 server that checks signatures, and keeps its objects as files.
 
+use std::collections::HashMap;
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use futures_util::stream::{self, StreamExt};
 use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s_fs::FileSystem;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+use tokio::time::interval;
 
 /// The bucket's name.
 const NAME: &str = "bundles";
@@ -23,6 +30,39 @@ const ID: &str = "AKIATESTS";
 const SECRET: &str = "secret-of-the-tests";
 /// More parts than any test sends.
 const NEVER: i64 = i64::MAX;
+
+/// How an object is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// A byte now and then.
+    Slow,
+    /// The connection breaks after the head of the response.
+    Broken,
+    /// As usual, once reads are mended.
+    Held,
+}
+
+/// The objects that are not read as usual, by name.
+#[derive(Debug, Default)]
+struct Readings {
+    of: Mutex<HashMap<String, Reading>>,
+    /// How many responses were slow, or held.
+    slow: AtomicUsize,
+    /// Tells of the end of a hold.
+    held: Arc<Notify>,
+}
+
+impl Readings {
+    fn set(&self, name: &str, reading: Reading) {
+        self.of.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), reading);
+    }
+
+    fn of(&self, request: &Request) -> Option<Reading> {
+        let name = request.uri().path().strip_prefix(&format!("/{NAME}/"))?;
+        let readings = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        readings.get(name).copied().filter(|_| *request.method() == Method::GET)
+    }
+}
 
 /// A server with one bucket. It runs on threads of its own, so that it can die at once, with all its connections.
 #[derive(Debug)]
@@ -33,6 +73,7 @@ pub struct TestBucket {
     parts: Arc<AtomicI64>,
     /// Whether it then gives no answer at all, instead of an error.
     stalls: Arc<AtomicBool>,
+    readings: Arc<Readings>,
     runtime: Option<Runtime>,
 }
 
@@ -42,7 +83,8 @@ impl TestBucket {
         let root = TempDir::new().unwrap();
         std::fs::create_dir(root.path().join(NAME)).unwrap();
         let parts = Arc::new(AtomicI64::new(NEVER));
-        let mut bucket = Self { address: SocketAddr::from(([127, 0, 0, 1], 0)), root, parts, stalls: Arc::default(), runtime: None };
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut bucket = Self { address, root, parts, stalls: Arc::default(), readings: Arc::default(), runtime: None };
         bucket.start_again();
         bucket
     }
@@ -54,8 +96,18 @@ impl TestBucket {
         let service = builder.build();
         self.parts.store(NEVER, Ordering::SeqCst);
         self.stalls.store(false, Ordering::SeqCst);
-        let (parts, stalls) = (Arc::clone(&self.parts), Arc::clone(&self.stalls));
-        let answer = move |request: Request| answer(service.clone(), Arc::clone(&parts), Arc::clone(&stalls), request);
+        let (parts, stalls, readings) = (Arc::clone(&self.parts), Arc::clone(&self.stalls), Arc::clone(&self.readings));
+        let answer = move |request: Request| {
+            let (service, reading) = (service.clone(), readings.of(&request));
+            let (parts, stalls, readings) = (Arc::clone(&parts), Arc::clone(&stalls), Arc::clone(&readings));
+            async move {
+                let response = answer(service, parts, stalls, request).await;
+                match reading {
+                    Some(reading) => read(response, reading, &readings),
+                    None => response,
+                }
+            }
+        };
         let listener = std::net::TcpListener::bind(self.address).unwrap();
         listener.set_nonblocking(true).unwrap();
         self.address = listener.local_addr().unwrap();
@@ -88,6 +140,32 @@ impl TestBucket {
     /// Whether a request got no answer.
     pub fn is_stalled(&self) -> bool {
         self.stalls.load(Ordering::SeqCst) && self.parts.load(Ordering::SeqCst) < 0
+    }
+
+    /// From now on, the object is read a byte at a time, and never to its end.
+    pub fn slow_down(&self, name: &str) {
+        self.readings.set(name, Reading::Slow);
+    }
+
+    /// How many times an object was read that slowly.
+    pub fn slow_reads(&self) -> usize {
+        self.readings.slow.load(Ordering::SeqCst)
+    }
+
+    /// From now on, the connection breaks when the object is read.
+    pub fn break_reads(&self, name: &str) {
+        self.readings.set(name, Reading::Broken);
+    }
+
+    /// From now on, reads of the object wait until reads are mended.
+    pub fn hold_reads(&self, name: &str) {
+        self.readings.set(name, Reading::Held);
+    }
+
+    /// From now on, all objects are read as usual.
+    pub fn mend_reads(&self) {
+        self.readings.of.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.readings.held.notify_waiters();
     }
 
     /// The address, as `UPDRAFT_STORAGE` has it.
@@ -170,6 +248,32 @@ impl Drop for TestBucket {
 
 fn name(path: &Path, root: &Path) -> String {
     path.strip_prefix(root).unwrap().to_str().unwrap().to_owned()
+}
+
+/// The same response with another body.
+fn read(response: Response, reading: Reading, readings: &Readings) -> Response {
+    let (head, body) = response.into_parts();
+    let body = match reading {
+        Reading::Broken => Body::from_stream(stream::iter([Err::<Bytes, _>(io::Error::other("broken by the test"))])),
+        Reading::Held => {
+            // Waits from now on, not from the first poll on.
+            let mut released = Box::pin(Arc::clone(&readings.held).notified_owned());
+            released.as_mut().enable();
+            readings.slow.fetch_add(1, Ordering::SeqCst);
+            Body::from_stream(released.map(|()| body.into_data_stream()).flatten_stream())
+        }
+        Reading::Slow => {
+            readings.slow.fetch_add(1, Ordering::SeqCst);
+            let ticks = stream::unfold(interval(Duration::from_millis(200)), async |mut ticks| {
+                ticks.tick().await;
+                Some(((), ticks))
+            });
+            // The real length is in the head, so the client waits for more.
+            drop(body);
+            Body::from_stream(ticks.map(|()| Ok::<_, io::Error>(Bytes::from_static(b"x"))).take(60).chain(stream::pending()))
+        }
+    };
+    Response::from_parts(head, body)
 }
 
 async fn answer(mut service: S3Service, parts: Arc<AtomicI64>, stalls: Arc<AtomicBool>, request: Request) -> Response {

@@ -1,8 +1,24 @@
-//! Diffs as rows, for tests of how they are shown: nothing is made.
+//! Diffs as rows, for tests of how they are shown, and whether the job that makes them has something to do.
+
+use control::testing::{Db, on};
 
 use crate::TestApp;
+use crate::wait::until;
+
+/// How many apps wait for the job, or for the next attempt after a failure. What waits longer is not to be done yet.
+pub async fn open(db: &Db, now: i64) -> i64 {
+    const ATTEMPTS: i64 = 15 * 60 * 1_000;
+    const OPEN: &str = "SELECT COUNT(*) FROM outbox WHERE kind = 'diffs' AND (lease_owner IS NOT NULL OR next_attempt_time <= $1)";
+    let mut tx = db.read().await.unwrap();
+    on!(tx, |conn| sqlx::query_scalar(OPEN).bind(now + ATTEMPTS).fetch_one(conn).await).unwrap()
+}
 
 impl TestApp {
+    /// Waits until the job that makes diffs has nothing to do now.
+    pub async fn diffs_settled(&self) {
+        until("the job has nothing to do", async || (open(self.db(), self.clock.now().as_millis()).await == 0).then_some(())).await;
+    }
+
     /// Lets devices with the package of the release `from` be offered a diff of this size to the release `to`. Both are numbers of labels in the deployment.
     pub async fn attach_diff(&self, deployment: &str, (from, to): (u32, u32), size: u32) {
         let sql = "INSERT INTO release_diffs (release_id, source_hash, blob_sha256, size) \

@@ -23,7 +23,7 @@ pub mod client;
 pub mod codepush_cli;
 pub mod cut;
 pub mod database;
-mod diffs;
+pub mod diffs;
 pub mod edge;
 pub mod fido2;
 pub mod forgery;

@@ -103,6 +103,10 @@ pub fn diff_advice(problem: Problem) -> Option<&'static str> {
         Problem::NotApplicable => {
             Some("Devices with the earlier release download the whole bundle. This is a fault in Updraft. Report it to your administrator.")
         }
+        Problem::Unfinished => Some(
+            "Devices with the earlier release download the whole bundle. The diff is tried again after a week. Ask your administrator whether the server has \
+            enough memory, and to report this with the server's log.",
+        ),
         _ => None,
     }
 }

@@ -9,11 +9,12 @@ use shared::limit::Limiter;
 use shared::signature::Secrets;
 use shared::time::UnixMillis;
 
-use super::devices::Collector;
+use super::devices::{Collector, Suspects};
 use super::extract::InternalSlots;
 use super::layer::connections::{Bounds, EdgeAddresses, Table};
 use crate::domain::context::Context;
 use crate::domain::deployments::first_checks::AwaitedChecks;
+use crate::domain::diffs::listing::ListingTurns;
 use crate::domain::releases::turns::Turns;
 use crate::domain::snapshot::Snapshots;
 use crate::infra::challenge::TurnstileConfig;
@@ -62,12 +63,16 @@ pub struct Front {
     pub awaited_checks: AwaitedChecks,
     /// Turns to read and compare packages.
     pub package_turns: Turns,
+    /// Turns to find out which diffs releases should have.
+    pub diff_turns: Turns,
     /// Turns to find out what devices get.
     pub outlook_turns: Turns,
     /// Turns to search the descriptions of a deployment's releases: there can be hundreds of megabytes.
     pub search_turns: Turns,
     /// Turns to read and write imported histories.
     pub import_turns: Turns,
+    /// Stored objects that may be lost.
+    pub suspects: Suspects,
 }
 
 impl Front {
@@ -86,10 +91,17 @@ impl Front {
             health: HealthCache::default(),
             awaited_checks: AwaitedChecks::default(),
             package_turns: Turns::default(),
+            diff_turns: Turns::default(),
             outlook_turns: Turns::default(),
             search_turns: Turns::default(),
             import_turns: Turns::default(),
+            suspects: Suspects::default(),
         }
+    }
+
+    /// Turns to list a release's diffs.
+    pub fn listing_turns(&self) -> ListingTurns<'_> {
+        ListingTurns { histories: &self.diff_turns, packages: &self.package_turns }
     }
 }
 

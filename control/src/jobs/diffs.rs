@@ -1,8 +1,11 @@
 //! The job that makes diffs. It takes apps from the outbox, one at a time; a release, a promotion, a rollback or a change of one puts its app there. So does every half
 //! hour in which devices of an app have reported: as they move, other packages need a diff.
 //!
-//! A lease is renewed while its work goes on. If its process dies, another one goes on half a minute later, with the diffs that are missing.
+//! A lease is renewed while its work goes on. If its process dies, another one goes on half a minute later, with the diffs that are missing. Accounts take turns:
+//! one with many apps does not keep the others waiting.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +15,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::queue::Queue;
 use super::runner::{Job, Pause};
 use crate::domain::context::Context;
-use crate::domain::diffs::turn;
+use crate::domain::diffs::{repo, turn};
 use crate::domain::error::{Error, Result, chain};
 use crate::domain::outbox::{self, Lease};
 
@@ -29,6 +32,20 @@ const FIRST_LOOK: i64 = 48 * 60 * 60 * 1_000;
 /// The longest wait after failures of an app, in milliseconds.
 const MAX_DELAY: i64 = 10 * 60 * 1_000;
 
+/// The longest rest of an account after a turn, in milliseconds: a clock that was set must not stop it.
+const MAX_REST: i64 = 60 * 60 * 1_000;
+/// Accounts that take turns at a time: those that wait longest.
+const ACCOUNTS: i64 = 500;
+
+/// The last turn of an account.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    /// How many turns ago it was.
+    turns: u64,
+    /// Until then, others go first: for as long as the turn took.
+    rests_until: UnixMillis,
+}
+
 /// The job.
 #[derive(Debug)]
 pub struct Diffs {
@@ -36,12 +53,16 @@ pub struct Diffs {
     queue: Queue,
     /// When it last looked where devices have moved.
     followed: Option<UnixMillis>,
+    /// The last turns of accounts.
+    turns: HashMap<String, Last>,
+    /// What is being worked on.
+    lease: Option<Lease>,
 }
 
 impl Diffs {
     /// Creates the job.
     pub fn new(context: Arc<Context>, queue: Queue) -> Self {
-        Self { context, queue, followed: None }
+        Self { context, queue, followed: None, turns: HashMap::new(), lease: None }
     }
 
     /// Looks where devices have moved, if it is time.
@@ -62,32 +83,23 @@ impl Diffs {
         Ok(())
     }
 
-    /// Works on an app while renewing the lease. If the lease is lost, the work is dropped: somebody else does it.
-    async fn work(&self, lease: &Lease) -> Result<()> {
-        let mut renewal = interval(RENEWAL);
-        renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let renewed = async {
-            loop {
-                renewal.tick().await;
-                let mut tx = self.context.db.write().await?;
-                let is_ours = outbox::renew(&mut tx, lease, self.context.now().plus_millis(LEASE)).await?;
-                tx.commit().await?;
-                if !is_ours {
-                    return Ok::<(), Error>(());
-                }
+    /// Leases the next app, and returns its account: of the accounts that do not rest, if there are any, the one that had no turn for the longest time; of its
+    /// apps, the one that waits longest.
+    async fn claim(&mut self) -> Result<Option<(Lease, String)>> {
+        let now = self.context.now();
+        let mut waiting = repo::waiting(&mut self.context.db.read().await?, now, ACCOUNTS).await?;
+        self.turns.retain(|account, last| last.rests_until > now || waiting.iter().any(|next| next.account == *account));
+        self.turns.values_mut().for_each(|last| last.turns = last.turns.saturating_add(1));
+        waiting.sort_by_key(|next| match self.turns.get(&next.account) {
+            Some(last) => (last.rests_until > now, Reverse(last.turns)),
+            None => (false, Reverse(u64::MAX)),
+        });
+        for next in waiting {
+            if let Some(lease) = self.queue.claim_key(next.key, LEASE).await? {
+                return Ok(Some((lease, next.account)));
             }
-        };
-        let worked = tokio::select! {
-            worked = turn::take(&self.context, lease) => worked.map(drop),
-            ended = renewed => ended,
-        };
-        let Err(error) = worked else { return Ok(()) };
-        let delay = (1_000_i64 << lease.attempts.clamp(0, 10)).min(MAX_DELAY);
-        tracing::warn!(app.id = lease.key, cause = chain(&error), "diffs of an app could not be made; retrying later");
-        let mut tx = self.context.db.write().await?;
-        outbox::retry_later(&mut tx, lease, self.context.now().plus_millis(delay), UnixMillis(0)).await?;
-        tx.commit().await?;
-        Ok(())
+        }
+        Ok(None)
     }
 }
 
@@ -101,12 +113,59 @@ impl Job for Diffs {
         if let Err(error) = self.follow().await {
             tracing::warn!(cause = chain(&error), "failed to look where devices have moved; retrying");
         }
-        let Some(lease) = self.queue.claim(1, LEASE).await?.pop() else { return Ok(Pause::AtMost(TICK)) };
-        Box::pin(self.work(&lease)).await?;
-        Ok(Pause::For(Duration::ZERO))
+        let Some((lease, account)) = self.claim().await? else { return Ok(Pause::AtMost(TICK)) };
+        let began = self.context.now();
+        let lease = self.lease.insert(lease);
+        let worked = Box::pin(work(&self.context, lease)).await;
+        self.lease = None;
+        let now = self.context.now();
+        let took = now.as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_REST);
+        self.turns.insert(account, Last { turns: 0, rests_until: now.plus_millis(took) });
+        worked.map(|()| Pause::For(Duration::ZERO))
     }
 
     async fn woken(&mut self) {
         self.context.differ.woken().await;
     }
+
+    /// Leaves what it was working on to the next process. A lease that expires counts as a failure of the work.
+    async fn finish(self) {
+        let Some(lease) = &self.lease else { return };
+        let released = async {
+            let mut tx = self.context.db.write().await?;
+            outbox::release(&mut tx, lease).await?;
+            tx.commit().await
+        };
+        if let Err(error) = released.await {
+            tracing::warn!(app.id = lease.key, cause = chain(&Error::from(error)), "failed to release the work on diffs");
+        }
+    }
+}
+
+/// Works on an app while renewing the lease. If the lease is lost, the work is dropped: somebody else does it.
+async fn work(app: &Context, lease: &Lease) -> Result<()> {
+    let mut renewal = interval(RENEWAL);
+    renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let renewed = async {
+        loop {
+            renewal.tick().await;
+            let mut tx = app.db.write().await?;
+            let is_ours = outbox::renew(&mut tx, lease, app.now().plus_millis(LEASE)).await?;
+            tx.commit().await?;
+            if !is_ours {
+                return Ok::<(), Error>(());
+            }
+        }
+    };
+    let worked = tokio::select! {
+        worked = turn::take(app, lease) => worked.map(drop),
+        ended = renewed => ended,
+    };
+    let Err(error) = worked else { return Ok(()) };
+    let delay = (1_000_i64 << lease.attempts.clamp(0, 10)).min(MAX_DELAY);
+    tracing::warn!(app.id = lease.key, cause = chain(&error), "diffs of an app could not be made; retrying later");
+    let mut tx = app.db.write().await?;
+    outbox::retry_later(&mut tx, lease, app.now().plus_millis(delay), UnixMillis(0)).await?;
+    tx.commit().await?;
+    Ok(())
 }

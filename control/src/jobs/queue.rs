@@ -27,6 +27,15 @@ impl Queue {
         Ok(Self { context: Arc::clone(context), kind, owner })
     }
 
+    /// Leases the row with this key for `lease` milliseconds, unless it is not due any more.
+    pub async fn claim_key(&self, key: String, lease: i64) -> Result<Option<Lease>> {
+        let now = self.context.now();
+        let mut write = self.context.db.write().await?;
+        let leases = outbox::claim(&mut write, self.kind, vec![key], &self.owner, now, now.plus_millis(lease)).await?;
+        write.commit().await?;
+        Ok(leases.into_iter().next())
+    }
+
     /// Leases at most `limit` rows, longest due first, for `lease` milliseconds. Returns them sorted by key; empty if nothing is due.
     pub async fn claim(&self, limit: i64, lease: i64) -> Result<Vec<Lease>> {
         loop {

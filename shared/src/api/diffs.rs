@@ -44,6 +44,10 @@ pub enum DiffProblem {
     TooManyFiles,
     /// Applying it did not give the release's files.
     NotApplicable,
+    /// The account's diffs have as many bytes as they may, or the server's disk is nearly full.
+    NoRoom,
+    /// The server stopped again and again while it made the diff.
+    Unfinished,
 }
 
 /// Why no diffs are made for a release.
@@ -89,7 +93,7 @@ pub struct SourceDiff {
     /// When the problem was found. Null if there is none, or if it is known from the release alone.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<i64>))]
     pub found_time: Option<UnixMillis>,
-    /// From when on the diff is tried again, with the next release or report of the app: it may work after a repair. Null if it is not tried again.
+    /// When the diff is tried again: it may work after a repair, or when there is room. Null if it is not tried again.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<i64>))]
     pub retry_time: Option<UnixMillis>,
     /// Whether something has to be repaired. Other problems only mean that a diff would be of no use.

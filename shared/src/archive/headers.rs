@@ -25,6 +25,9 @@ pub(crate) const UNIX_FILE: u32 = 0o100_000;
 const UNIX_DIRECTORY: u32 = 0o040_000;
 const UNIX_LINK: u32 = 0o120_000;
 
+/// How much larger than its content compressed data may be, in percent of the content and in bytes. Codes for text make other bytes an eighth larger.
+const EXPANSION: (u64, u64) = (25, 1_024);
+
 const EXTRA_ZIP64: u16 = 0x0001;
 const EXTRA_UNICODE_PATH: u16 = 0x7075;
 
@@ -109,6 +112,15 @@ pub(super) fn read_central<R: Read + Seek>(source: &mut Source<R>, purpose: Purp
     let entry = Entry { name: text.to_owned(), flags, method, modified, crc32, compressed, uncompressed, offset };
     check_kind(&entry, attributes)?;
     Ok(entry)
+}
+
+/// Refuses compressed data that is much larger than its content: it is filled up with what has no effect, and takes long to read.
+pub(super) fn check_expansion(entry: &Entry) -> Result<(), ArchiveFault> {
+    let (compressed, content, (percent, bytes)) = (u64::from(entry.compressed), u64::from(entry.uncompressed), EXPANSION);
+    if compressed > content + content * percent / 100 + bytes {
+        return Err(entry.fault("its compressed data is much larger than its content; create the archive again, for example with zip -r"));
+    }
+    Ok(())
 }
 
 /// Reads the local header at the source's position, up to the data, and compares it with the directory.

@@ -119,6 +119,7 @@ const HOLDS_NO_FILES: &str = "the archive has no files";
 
 fn inspect_zip(file: &mut (impl Read + Seek), length: u64, limits: &ArchiveLimits) -> Result<Contents, ArchiveFault> {
     let listing = list(file, length, limits, Purpose::Package)?;
+    listing.entries.iter().try_for_each(headers::check_expansion)?;
     let manifest = listing.manifest(file)?;
     let package_hash = manifest.package_hash();
     // True also if the only file is a signature, which is not part of the hash.

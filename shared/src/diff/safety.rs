@@ -12,6 +12,8 @@ const METADATA: &str = "app.json";
 const WEB_FOLDERS: [&str; 2] = ["www", "public"];
 /// Names that SDKs leave out of the hash, with everything inside if it is a folder. The server leaves out files only.
 const UNHASHED: [&str; 2] = [".DS_Store", ".codepushrelease"];
+/// The name of signatures. A folder of this name could not be deleted as a diff deletes a signature.
+const SIGNATURE: &str = ".codepushrelease";
 /// As `UNHASHED` in Cordova, at every depth.
 const UNHASHED_IN_CORDOVA: &str = "__MACOSX";
 
@@ -45,8 +47,8 @@ pub enum NameFault {
     /// SDKs have a file of this name, or would take it for that of a diff.
     #[error("has a name that SDKs use themselves")]
     Reserved,
-    /// Some SDKs leave it out of the hash.
-    #[error("is in a folder that some SDKs leave out of the package hash")]
+    /// Some SDKs leave it out of the hash, or take the folder for a signature.
+    #[error("is, or is in, a folder that some SDKs leave out of the package hash")]
     Unhashed,
     /// Some SDKs compute the hash of this folder only.
     #[error("is outside of the folder {0}, and some SDKs compute the package hash of that folder only")]
@@ -90,7 +92,15 @@ fn names_of(target: &Package<'_>) -> Option<UnsafeName> {
 fn name_in<'p>(package: &Package<'p>) -> Option<(&'p str, NameFault)> {
     let backslash = || package.layout.names().find(|name| name.contains('\\')).map(|name| (name, NameFault::Backslash));
     let other = || package.manifest.iter().find_map(|(name, _)| Some((name, fault_of(name)?)));
-    too_long(package).or_else(backslash).or_else(other)
+    // Also empty folders, and those of files that are not hashed.
+    let folder = || package.layout.names().find(|name| is_in_signature(name)).map(|name| (name, NameFault::Unhashed));
+    too_long(package).or_else(backslash).or_else(other).or_else(folder)
+}
+
+/// Whether a folder has the name of a signature, in whatever case: it is this one, or around it.
+fn is_in_signature(name: &str) -> bool {
+    let folders = name.rsplit_once('/').map_or("", |(folders, _)| folders);
+    folders.split('/').any(|folder| folder.eq_ignore_ascii_case(SIGNATURE))
 }
 
 fn too_long<'p>(package: &Package<'p>) -> Option<(&'p str, NameFault)> {
@@ -169,7 +179,7 @@ impl<'n> Tree<'n> {
 
 /// What of the target cannot be where it belongs in a copy of the base: a file in the place of a folder, even of an empty one, a folder in the place of a
 /// file, or what differs only in its spelling. Where names are compared caselessly, the old spelling would stay, and Cordova would delete the new file. What
-/// cannot be seen here is a folder that an earlier diff left empty on a device.
+/// cannot be seen here is a folder that an earlier diff left empty on a device: see [`Buried`](super::Buried).
 fn misfit<'n>(base: &Tree<'_>, target: &Tree<'n>) -> Option<&'n str> {
     let is_free = |(key, place): &(&String, &Place<'_>)| base.places.get(*key).is_none_or(|known| known == *place);
     target.places.iter().filter(|place| !is_free(place)).map(|(_, place)| place.path).min()

@@ -182,6 +182,10 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
         (&[], &["HotCodePush.json"]),
         (&[], &["CodePush/.DS_Store/a"]),
         (&["CodePush/.codepushrelease/a"], &[]),
+        (&["CodePush/.codepushrelease/"], &[]),
+        (&["a/.CodePushRelease/"], &[]),
+        (&["CodePush/.codepushrelease/.DS_Store"], &[]),
+        (&[], &["CodePush/.codepushrelease/"]),
         (&[], &["CodePush/__MACOSX/a"]),
         (&[], &["CodePush/a/__MACOSX"]),
         (&[], &["www/index.html"]),
@@ -230,6 +234,32 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
 
 fn unsafe_name(base: &Uploaded, target: &Uploaded) -> Option<UnsafeName> {
     diff::unsafe_name(&base.package(), &target.package())
+}
+
+#[test]
+fn a_new_file_in_the_place_of_a_folder_of_another_package_is_found() {
+    let package = |names: &[&str]| {
+        let files: Vec<_> = names.iter().map(|name| (*name, "")).collect();
+        Uploaded::with(&[&[MAIN], &files[..]].concat())
+    };
+    let target = package(&["CodePush/x", "CodePush/y"]);
+    let (without, with) = (package(&[]), package(&["CodePush/x"]));
+    for (other, found) in [
+        (&["CodePush/x/f"][..], Some("CodePush/x")),
+        (&["CodePush/y/"], Some("CodePush/y")),
+        (&["CodePush/X/a/b"], Some("CodePush/x")),
+        (&["CodePush\\x\\f"], Some("CodePush/x")),
+        (&["CodePush/x/.DS_Store"], Some("CodePush/x")),
+        (&["CodePush/x", "CodePush/yes/f"], None),
+    ] {
+        let mut buried = diff::Buried::new(&target.manifest);
+        buried.look_at(&package(&["CodePush/z"]).layout);
+        assert_eq!(buried.prevented(&without.manifest), None);
+        buried.look_at(&package(other).layout);
+        assert_eq!(buried.prevented(&without.manifest), found, "{other:?}");
+        // Its devices have the file.
+        assert_eq!(buried.prevented(&with.manifest), found.filter(|file| *file != "CodePush/x"), "{other:?}");
+    }
 }
 
 #[test]

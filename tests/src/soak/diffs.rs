@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{self, Display, Formatter};
 use std::io::{Cursor, Read};
 
-use control::testing::{Db, on, on_write};
+use control::testing::{Clock, Db, on, on_write};
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
 use sqlx::AssertSqlSafe;
 
 use super::server::Place;
+use crate::diffs::open;
 use crate::program::Serving;
 use crate::random::Random;
 use crate::wait::until;
@@ -154,9 +155,12 @@ impl Run {
         rows.into_iter().collect()
     }
 
+    async fn open(&self) -> i64 {
+        open(&self.db, Clock::System.now().as_millis()).await
+    }
+
     async fn settled(&self) {
-        until("all diffs are made", async || (self.number("SELECT COUNT(*) FROM outbox WHERE kind = 'diffs'").await == 0).then_some(()))
-            .await;
+        until("all diffs are made", async || (self.open().await == 0).then_some(())).await;
     }
 
     /// The files of a stored archive, whose bytes must be those of its name.
@@ -255,7 +259,7 @@ pub async fn run(plan: Plan) -> Outcome {
             let before = run.number("SELECT COUNT(*) FROM package_diffs").await;
             until("some diffs are made", async || {
                 let made = run.number("SELECT COUNT(*) FROM package_diffs").await;
-                let open = run.number("SELECT COUNT(*) FROM outbox WHERE kind = 'diffs'").await;
+                let open = run.open().await;
                 (made >= before + more || open == 0).then_some(())
             })
             .await;

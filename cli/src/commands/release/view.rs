@@ -84,10 +84,8 @@ fn diff(diffs: &ReleaseDiffs, source: &SourceDiff) -> String {
 fn found(source: &SourceDiff) -> String {
     let Some(found) = source.found_time.filter(|_| source.is_fault) else { return String::new() };
     let again = match source.retry_time {
-        Some(again) if again > clock::now() => {
-            format!("; it is looked at again {} at the earliest, with the next release or report of the app", times::time(again))
-        }
-        Some(_) => "; it is looked at again with the next release or report of the app".to_owned(),
+        Some(again) if again > clock::now() => format!("; it is looked at again {}", times::time(again)),
+        Some(_) => "; it is looked at again soon".to_owned(),
         None => String::new(),
     };
     format!(" (found {}{again})", times::time(found))

@@ -24,21 +24,31 @@ const MOST_FAILED: usize = 30;
 /// How many devices run each label, by its number.
 pub type Devices = BTreeMap<i64, i64>;
 
-/// The ranges that releases target, each parsed once, however many releases have it.
+/// The ranges and packages of a deployment's releases, each parsed once and numbered, however many releases have it.
 #[derive(Debug)]
-pub struct Ranges<'r>(HashMap<&'r str, Range>);
+pub struct Ranges {
+    /// `None` if it cannot be parsed. Ranges are checked when they are stored.
+    parsed: Vec<Option<Range>>,
+    /// How many packages there are.
+    packages: usize,
+    /// For each release, in the order of the history, the numbers of its range and of its package.
+    of_releases: Vec<(usize, usize)>,
+}
 
-impl<'r> Ranges<'r> {
+impl Ranges {
     /// Those of these releases. Takes a while of a core if there are thousands.
-    pub fn of(releases: &'r [ReleaseRow]) -> Self {
-        let mut ranges = HashMap::new();
-        for release in releases {
-            // Ranges are checked when they are stored.
-            if let (false, Ok(range)) = (ranges.contains_key(release.app_version.as_str()), Range::parse(&release.app_version)) {
-                ranges.insert(release.app_version.as_str(), range);
-            }
-        }
-        Self(ranges)
+    pub fn of(releases: &[ReleaseRow]) -> Self {
+        let (mut ranges, mut range_numbers, mut package_numbers) = (Vec::new(), HashMap::new(), HashMap::new());
+        let of_releases = releases.iter().map(|release| {
+            let range = *range_numbers.entry(release.app_version.as_str()).or_insert_with(|| {
+                ranges.push(Range::parse(&release.app_version).ok());
+                ranges.len() - 1
+            });
+            let next = package_numbers.len();
+            (range, *package_numbers.entry(&release.package_hash).or_insert(next))
+        });
+        let of_releases = of_releases.collect();
+        Self { parsed: ranges, packages: package_numbers.len(), of_releases }
     }
 }
 
@@ -72,18 +82,17 @@ struct Candidate<'r> {
 pub fn choose<'r>(
     target: &ReleaseRow,
     newest_first: &'r [ReleaseRow],
-    ranges: &Ranges<'_>,
+    ranges: &Ranges,
     devices: &Devices,
     known: impl Fn(&Sha256Hex) -> Option<Known>,
 ) -> Vec<Base<'r>> {
     let mut candidates = candidates(target, newest_first, ranges, devices, known);
-    let places: HashMap<&PackageHash, usize> =
-        candidates.iter().enumerate().map(|(place, candidate)| (&candidate.base.release.package_hash, place)).collect();
+    let place_of = |hash: &PackageHash| candidates.iter().position(|candidate| candidate.base.release.package_hash == *hash);
     let mut queue: Vec<usize> = Vec::new();
     if target.release_method == ReleaseMethod::Rollback
         && let Some(replaced) = newest_first.iter().find(|release| release.label < target.label)
     {
-        queue.extend(places.get(&replaced.package_hash));
+        queue.extend(place_of(&replaced.package_hash));
     }
     // Candidates are in the order of their newest release.
     let older = candidates.iter().enumerate().filter(|(_, candidate)| candidate.base.release.label < target.label);
@@ -117,29 +126,29 @@ pub fn choose<'r>(
 fn candidates<'r>(
     target: &ReleaseRow,
     newest_first: &'r [ReleaseRow],
-    ranges: &Ranges<'_>,
+    ranges: &Ranges,
     devices: &Devices,
     known: impl Fn(&Sha256Hex) -> Option<Known>,
 ) -> Vec<Candidate<'r>> {
-    let Some(range) = ranges.0.get(target.app_version.as_str()) else { return Vec::new() };
-    // Each distinct range is evaluated once, too.
-    let mut evaluated: HashMap<&str, bool> = HashMap::new();
-    let mut places: HashMap<&PackageHash, usize> = HashMap::new();
+    let Some(range) = newest_first.iter().zip(&ranges.of_releases).find(|(release, _)| release.app_version == target.app_version) else {
+        return Vec::new();
+    };
+    let Some(range) = ranges.parsed.get(range.1.0).and_then(Option::as_ref) else { return Vec::new() };
+    // Each distinct range is evaluated once.
+    let is_match: Vec<bool> = ranges.parsed.iter().map(|earlier| earlier.as_ref().is_some_and(|earlier| matches(range, earlier))).collect();
+    let mut places: Vec<Option<usize>> = vec![None; ranges.packages];
     let mut candidates: Vec<Candidate<'r>> = Vec::new();
-    for release in newest_first {
-        let is_match = *evaluated.entry(&release.app_version).or_insert_with(|| {
-            let earlier = ranges.0.get(release.app_version.as_str());
-            earlier.is_some_and(|earlier| matches(range, earlier))
-        });
-        if !is_match || release.package_hash == target.package_hash {
+    for (release, (range, package)) in newest_first.iter().zip(&ranges.of_releases) {
+        if !is_match.get(*range).is_some_and(|is| *is) || release.package_hash == target.package_hash {
             continue;
         }
         let devices = devices.get(&release.label).copied().unwrap_or_default().max(0);
-        if let Some(candidate) = places.get(&release.package_hash).and_then(|place| candidates.get_mut(*place)) {
+        let Some(place) = places.get_mut(*package) else { continue };
+        if let Some(candidate) = place.and_then(|place| candidates.get_mut(place)) {
             candidate.devices = candidate.devices.saturating_add(devices);
             continue;
         }
-        places.insert(&release.package_hash, candidates.len());
+        *place = Some(candidates.len());
         // A package of one file has no diffs.
         let known = if release.manifest_sha256.is_some() { known(&release.blob_sha256) } else { Some(Known::Failed) };
         candidates.push(Candidate { base: Base { release, known }, devices, is_chosen: false });

@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use shared::diff::{self, Package};
-use shared::hash::PackageHash;
+use shared::hash::{PackageHash, Sha256Hex};
 use shared::keys::Label;
 use shared::time::UnixMillis;
 
-use super::choice::{self, Known, Ranges};
+use super::choice::{self, Devices, Known, Ranges};
 use super::packages::{self, Files};
 use super::repo::{self, MadeRow, ReleaseRow};
 use super::{Problem, Reason, UnsafeFile, turn};
@@ -80,7 +80,7 @@ pub struct Obstacle {
 
 impl Obstacle {
     fn of(problem: Problem, row: &MadeRow) -> Self {
-        let retry = problem.may_pass().then(|| row.made_time.plus_millis(turn::RETRY));
+        let retry = turn::retry_time(row);
         Self { problem, found: Some(row.made_time), retry, file: None }
     }
 }
@@ -92,12 +92,25 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// The diffs that lead to the release with this label. Files with unsafe names are read from the storage, which takes a turn. Errors: 404.
-pub async fn read(app: &Context, turns: &Turns, grant: &AppGrant<ReadApp>, deployment: &str, label: Label) -> Result<Listing> {
-    let (mut listing, target, bases) = of(&mut app.db.read().await?, grant, deployment, label).await?;
+/// Turns for listings.
+#[derive(Clone, Copy, Debug)]
+pub struct ListingTurns<'t> {
+    /// To find out which diffs there should be: a history can have thousands of releases.
+    pub histories: &'t Turns,
+    /// To read packages.
+    pub packages: &'t Turns,
+}
+
+/// The diffs that lead to the release with this label. That takes a turn; so does reading files with unsafe names from the storage. Errors: 404.
+pub async fn read(app: &Context, turns: ListingTurns<'_>, grant: &AppGrant<ReadApp>, deployment: &str, label: Label) -> Result<Listing> {
+    let turn = turns.histories.take(grant.account()).await?;
+    let history = History::read(&mut app.db.read().await?, grant, deployment, label).await?;
+    // Nothing of the database is held meanwhile.
+    let (mut listing, target, bases) = turn.run(move || of(history, label)).await??;
+    drop(turn);
     let is_unsafe = |line: &Line| matches!(&line.state, State::Missing(obstacle) if obstacle.problem == Problem::UnsafeNames);
     if listing.diffs.iter().any(is_unsafe) {
-        let turn = turns.take(grant.account()).await?;
+        let turn = turns.packages.take(grant.account()).await?;
         // It only adds to what is known.
         if let Err(error) = name_files(app, grant, &turn, &mut listing, (&target, &bases)).await {
             tracing::warn!(release.id = %target.id, cause = chain(&error), "failed to read which files have unsafe names");
@@ -106,26 +119,35 @@ pub async fn read(app: &Context, turns: &Turns, grant: &AppGrant<ReadApp>, deplo
     Ok(listing)
 }
 
-/// The diffs, the release, and the releases that they are from, by source hash.
-async fn of(
-    tx: &mut ReadTx,
-    grant: &AppGrant<ReadApp>,
-    deployment: &str,
-    label: Label,
-) -> Result<(Listing, ReleaseRow, HashMap<PackageHash, ReleaseRow>)> {
-    let deployment = deployments::find(tx, grant.app(), deployment).await?;
-    let releases = repo::releases(tx, &deployment.id).await?;
-    let number = i64::from(label.number());
-    let found = releases.iter().zip(turn::offered_of(&releases)).find(|(release, _)| release.label == number);
-    let (target, is_offered) = found.ok_or(Error::NotFound(Thing::Release))?;
-    let mut ready: HashMap<PackageHash, i64> =
-        releases::diffs_of(tx, &target.id).await?.into_iter().map(|diff| (diff.source_hash, diff.size)).collect();
-    let made: HashMap<_, _> =
-        repo::made(tx, grant.app(), target.target()).await?.into_iter().map(|row| (row.base_sha256.clone(), row)).collect();
-    let devices = turn::devices(tx, &deployment).await?;
+/// What decides which diffs a release has.
+struct History {
+    releases: Vec<ReleaseRow>,
+    target: ReleaseRow,
+    ready: HashMap<PackageHash, i64>,
+    made: HashMap<Sha256Hex, MadeRow>,
+    devices: Devices,
+}
+
+impl History {
+    async fn read(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, label: Label) -> Result<Self> {
+        let deployment = deployments::find(tx, grant.app(), deployment).await?;
+        let releases = repo::releases(tx, &deployment.id).await?;
+        let number = i64::from(label.number());
+        let target = releases.iter().find(|release| release.label == number).cloned().ok_or(Error::NotFound(Thing::Release))?;
+        let ready = releases::diffs_of(tx, &target.id).await?.into_iter().map(|diff| (diff.source_hash, diff.size)).collect();
+        let made = repo::made(tx, grant.app(), target.target()).await?.into_iter().map(|row| (row.base_sha256.clone(), row)).collect();
+        let devices = turn::devices(tx, &deployment).await?;
+        Ok(Self { releases, target, ready, made, devices })
+    }
+}
+
+/// The diffs, the release, and the releases that they are from, by source hash. Takes a while of a core if there are thousands of releases.
+fn of(history: History, label: Label) -> Result<(Listing, ReleaseRow, HashMap<PackageHash, ReleaseRow>)> {
+    let History { releases, target, mut ready, made, devices } = history;
+    let is_offered = releases.iter().zip(turn::offered_of(&releases)).any(|(release, is_offered)| is_offered && release.id == target.id);
     let is_single_file = target.manifest_sha256.is_none();
     let chosen = if is_offered && !is_single_file {
-        choice::choose(target, &releases, &Ranges::of(&releases), &devices, |base| turn::known(made.get(base)))
+        choice::choose(&target, &releases, &Ranges::of(&releases), &devices, |base| turn::known(made.get(base)))
     } else {
         Vec::new()
     };
@@ -155,9 +177,9 @@ async fn of(
     });
     diffs.extend(others);
     diffs.sort_by(|one, other| other.labels.first().cmp(&one.labels.first()).then_with(|| one.source_hash.cmp(&other.source_hash)));
-    let reason = reason(target, &releases, is_offered, diffs.is_empty())?;
+    let reason = reason(&target, &releases, is_offered, diffs.is_empty())?;
     let listing = Listing { label, full_size: target.size, is_offered, is_single_file, reason, diffs };
-    Ok((listing, target.clone(), bases))
+    Ok((listing, target, bases))
 }
 
 fn labels(newest_first: &[ReleaseRow], hash: &PackageHash) -> Vec<i64> {

@@ -31,13 +31,13 @@ pub(super) struct Made {
     pub size: u64,
 }
 
-/// Makes the diff from the package with these files. Errors: those of the disk.
-pub(super) async fn make(app: &Context, base: Files, target: &Arc<Target>) -> Result<std::result::Result<Made, Problem>> {
+/// Makes the diff from the package with these files, of `room` bytes at most. Errors: those of the disk.
+pub(super) async fn make(app: &Context, base: Files, target: &Arc<Target>, room: u64) -> Result<std::result::Result<Made, Problem>> {
     let (target, folder) = (Arc::clone(target), app.storage.temp_dir().to_owned());
-    blocking(move || make_in(folder, &base, &target)).await?.map_err(Error::unavailable)
+    blocking(move || make_in(folder, &base, &target, room)).await?.map_err(Error::unavailable)
 }
 
-fn make_in(folder: PathBuf, base: &Files, target: &Target) -> io::Result<std::result::Result<Made, Problem>> {
+fn make_in(folder: PathBuf, base: &Files, target: &Target, room: u64) -> io::Result<std::result::Result<Made, Problem>> {
     let (earlier, later) = (package(base), package(&target.files));
     let plan = match diff::plan(&earlier, &later) {
         Ok(plan) => plan,
@@ -46,12 +46,14 @@ fn make_in(folder: PathBuf, base: &Files, target: &Target) -> io::Result<std::re
         // The target's bytes are those that were uploaded.
         Err(NoDiff::OtherArchive) => return Ok(Err(Problem::BaseDamaged)),
     };
-    let limit = target.length / 100 * MAX_PERCENT + target.length % 100 * MAX_PERCENT / 100;
+    let useful = target.length / 100 * MAX_PERCENT + target.length % 100 * MAX_PERCENT / 100;
+    let limit = useful.min(room);
     let file = NamedTempFile::new_in(folder)?;
     let mut to = BufWriter::with_capacity(BUFFER, file.reopen()?);
     let mut archive = BufReader::with_capacity(BUFFER, target.archive.reopen()?);
     let size = match diff::write(&mut archive, target.length, &plan, limit, &mut to) {
         Ok(size) => size,
+        Err(WriteFault::TooLarge) if limit < useful => return Ok(Err(Problem::NoRoom)),
         Err(WriteFault::TooLarge) => return Ok(Err(Problem::TooLarge)),
         Err(WriteFault::Target(ArchiveFault::Read(error)) | WriteFault::Write(error)) => return Err(error),
         Err(WriteFault::Target(ArchiveFault::Refused(_))) => return Ok(Err(Problem::TargetDamaged)),

@@ -4,17 +4,21 @@
 //! - `choice`: from which packages a release needs a diff (pure).
 //! - `packages`: reads packages from storage, which is not trusted.
 //! - `making`: makes one diff, and applies it as a device would before anybody is offered it.
-//! - `turn`: the work for one app, a release at a time; [`crate::jobs::diffs`] repeats it. It shares diffs between releases of equal bundles.
+//! - `trial`: work that may fail again and again, or end the process.
+//! - `lost`: diffs whose stored object is missing or altered.
+//! - `turn`: the work for one app, a few seconds at a time; [`crate::jobs::diffs`] repeats it. It shares diffs between releases of equal bundles.
 //! - `listing`: what became of a release's diffs, for people.
 //!
 //! A diff is for a pair of bundles, byte for byte, and the package hash says which devices are offered it. Start reading at [`turn::take`].
 
 pub mod choice;
 pub mod listing;
+pub mod lost;
 mod making;
 mod packages;
 mod problem;
 pub mod repo;
+mod trial;
 pub mod turn;
 
 pub use problem::{Problem, Reason, UnsafeFile};

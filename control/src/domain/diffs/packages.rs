@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use shared::archive;
-use shared::diff::{Layout, LayoutRead};
+use shared::diff::{Buried, Layout, LayoutRead};
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::AppId;
 use shared::package::Manifest;
@@ -13,7 +13,8 @@ use tempfile::NamedTempFile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::Problem;
-use super::repo::ReleaseRow;
+use super::repo::{self, ReleaseRow};
+use super::trial::{Failure, Worked, in_time};
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result};
 
@@ -21,6 +22,8 @@ use crate::domain::error::{Error, Result};
 const MAX_MANIFEST: u64 = 8 << 20;
 /// The longest directory of an archive, in bytes.
 const MAX_DIRECTORY: u64 = 16 << 20;
+/// How many other packages of an app are looked at, the newest first, for folders that devices may still have.
+const HISTORY: i64 = 50;
 /// Bytes that are copied at once.
 const BUFFER: usize = 128 << 10;
 
@@ -45,12 +48,11 @@ pub(super) struct Target {
 }
 
 /// Reads the files of a release's package, without its archive.
-pub(super) async fn files(
-    app: &Context,
-    of: &AppId,
-    release: &ReleaseRow,
-    damaged: Problem,
-) -> Result<std::result::Result<Files, Problem>> {
+pub(super) async fn files(app: &Context, of: &AppId, release: &ReleaseRow, damaged: Problem) -> Worked<Files> {
+    in_time(read_files(app, of, release, damaged)).await
+}
+
+async fn read_files(app: &Context, of: &AppId, release: &ReleaseRow, damaged: Problem) -> Worked<Files> {
     let Some(manifest) = &release.manifest_sha256 else { return Ok(Err(damaged)) };
     let bytes = match end(app, of, manifest, None, MAX_MANIFEST).await? {
         Ok((bytes, _)) => bytes,
@@ -59,15 +61,20 @@ pub(super) async fn files(
     let expected = manifest.clone();
     let parsed = blocking(move || (Sha256Hex::of(&bytes) == expected).then(|| Manifest::from_json(&bytes).ok()).flatten());
     let Some(manifest) = parsed.await? else { return Ok(Err(damaged)) };
+    Ok(layout(app, of, &release.blob_sha256, damaged).await?.map(|layout| Files { manifest, layout }))
+}
+
+/// Reads the layout of a bundle.
+async fn layout(app: &Context, of: &AppId, bundle: &Sha256Hex, damaged: Problem) -> Worked<Layout> {
     let mut count = archive::MIN_TAIL;
     // The second time, all of the directory is read.
     for _ in 0..2 {
-        let (tail, length) = match end(app, of, &release.blob_sha256, Some(count), MAX_DIRECTORY).await? {
+        let (tail, length) = match end(app, of, bundle, Some(count), MAX_DIRECTORY).await? {
             Ok(found) => found,
             Err(unreadable) => return Ok(Err(unreadable.unwrap_or(damaged))),
         };
         match blocking(move || Layout::read(&tail, length)).await? {
-            Ok(LayoutRead::Known(layout)) => return Ok(Ok(Files { manifest, layout })),
+            Ok(LayoutRead::Known(layout)) => return Ok(Ok(layout)),
             Ok(LayoutRead::From(offset)) => count = length.saturating_sub(offset),
             Err(_) => return Ok(Err(damaged)),
         }
@@ -75,9 +82,29 @@ pub(super) async fn files(
     Ok(Err(damaged))
 }
 
+/// The files of a package that devices may have a folder in the place of, by the newest packages of the app. Those that are missing or damaged are left out. Errors:
+/// the database's and the storage's.
+pub(super) async fn buried(app: &Context, of: &AppId, target: &Target) -> Result<Buried> {
+    let bundles = repo::bundles(&mut app.db.read().await?, of, HISTORY).await?;
+    let mut found = Buried::new(&target.files.manifest);
+    for bundle in &bundles {
+        let Ok(layout) = in_time(layout(app, of, bundle, Problem::BaseDamaged)).await? else { continue };
+        found = blocking(move || {
+            found.look_at(&layout);
+            found
+        })
+        .await?;
+    }
+    Ok(found)
+}
+
 /// Reads a release's package, and copies its archive to this machine.
-pub(super) async fn target(app: &Context, of: &AppId, release: &ReleaseRow) -> Result<std::result::Result<Arc<Target>, Problem>> {
-    let files = match files(app, of, release, Problem::TargetDamaged).await? {
+pub(super) async fn target(app: &Context, of: &AppId, release: &ReleaseRow) -> Worked<Arc<Target>> {
+    in_time(read_target(app, of, release)).await
+}
+
+async fn read_target(app: &Context, of: &AppId, release: &ReleaseRow) -> Worked<Arc<Target>> {
+    let files = match read_files(app, of, release, Problem::TargetDamaged).await? {
         Ok(files) => files,
         Err(problem) => return Ok(Err(problem)),
     };
@@ -85,7 +112,7 @@ pub(super) async fn target(app: &Context, of: &AppId, release: &ReleaseRow) -> R
         return Ok(Err(Problem::OtherHash));
     }
     let key = BlobKey { app: of.clone(), sha256: release.blob_sha256.clone() };
-    let Some(mut reader) = app.storage.open(&key, None).await.map_err(Error::unavailable)? else { return Ok(Err(Problem::TargetDamaged)) };
+    let Some(mut reader) = app.storage.open(&key, None).await.map_err(Failure::reading)? else { return Ok(Err(Problem::TargetDamaged)) };
     let length = reader.total_length();
     if u64::try_from(release.size).ok() != Some(length) {
         return Ok(Err(Problem::TargetDamaged));
@@ -94,7 +121,7 @@ pub(super) async fn target(app: &Context, of: &AppId, release: &ReleaseRow) -> R
     let mut writer = tokio::fs::File::from_std(archive.reopen().map_err(Error::unavailable)?);
     let (mut hasher, mut buffer) = (Sha256::new(), vec![0; BUFFER]);
     loop {
-        let count = reader.read(&mut buffer).await.map_err(Error::unavailable)?;
+        let count = reader.read(&mut buffer).await.map_err(Failure::reading)?;
         let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
         hasher.update(bytes);
         writer.write_all(bytes).await.map_err(Error::unavailable)?;
@@ -113,9 +140,9 @@ async fn end(
     sha256: &Sha256Hex,
     count: Option<u64>,
     limit: u64,
-) -> Result<std::result::Result<(Vec<u8>, u64), Option<Problem>>> {
+) -> std::result::Result<std::result::Result<(Vec<u8>, u64), Option<Problem>>, Failure> {
     let key = BlobKey { app: of.clone(), sha256: sha256.clone() };
-    let Some(length) = app.storage.length(&key).await.map_err(Error::unavailable)? else { return Ok(Err(None)) };
+    let Some(length) = app.storage.length(&key).await.map_err(Failure::reading)? else { return Ok(Err(None)) };
     let start = length.saturating_sub(count.unwrap_or(length));
     if length - start > limit {
         return Ok(Err(Some(Problem::TooManyFiles)));
@@ -126,7 +153,7 @@ async fn end(
         reader.read_to_end(&mut bytes).await?;
         Ok::<_, io::Error>(Some(bytes))
     };
-    Ok(read.await.map_err(Error::unavailable)?.map(|bytes| (bytes, length)).ok_or(None))
+    Ok(read.await.map_err(Failure::reading)?.map(|bytes| (bytes, length)).ok_or(None))
 }
 
 /// Runs work that takes a while of a core, such as hashing and parsing.

@@ -29,6 +29,10 @@ pub enum Problem {
     TooManyFiles,
     /// The diff was made, but applying it did not give the release's files.
     NotApplicable,
+    /// The owner's diffs have as many bytes as they may, or the disk is nearly full.
+    NoRoom,
+    /// The process ended again and again while the diff was being made.
+    Unfinished,
 }
 
 stored_text!(
@@ -42,13 +46,15 @@ stored_text!(
     TargetDamaged = "target_damaged",
     BaseDamaged = "base_damaged",
     TooManyFiles = "too_many_files",
-    NotApplicable = "not_applicable"
+    NotApplicable = "not_applicable",
+    NoRoom = "no_room",
+    Unfinished = "unfinished"
 );
 
 impl Problem {
     /// Whether something has to be repaired: not for a diff that would be of no use.
     pub fn is_fault(self) -> bool {
-        matches!(self, Self::TargetDamaged | Self::BaseDamaged | Self::NotApplicable)
+        matches!(self, Self::TargetDamaged | Self::BaseDamaged | Self::NotApplicable | Self::Unfinished)
     }
 
     /// Whether no other diff to the same release can be made either.
@@ -56,9 +62,14 @@ impl Problem {
         matches!(self, Self::TargetDamaged | Self::OtherHash)
     }
 
-    /// Whether the same may work later.
-    pub fn may_pass(self) -> bool {
-        matches!(self, Self::TargetDamaged | Self::BaseDamaged | Self::TooManyFiles)
+    /// After how long the same is tried again, in milliseconds: it may have been repaired, or be handled by a newer release of Updraft. `None`: not again.
+    pub fn retried_after(self) -> Option<i64> {
+        const HOUR: i64 = 60 * 60 * 1_000;
+        match self {
+            Self::TargetDamaged | Self::BaseDamaged | Self::TooManyFiles | Self::NoRoom => Some(6 * HOUR),
+            Self::Unfinished => Some(7 * 24 * HOUR),
+            _ => None,
+        }
     }
 }
 
@@ -75,6 +86,10 @@ impl fmt::Display for Problem {
             Self::BaseDamaged => "the earlier release's stored bundle is missing or damaged",
             Self::TooManyFiles => "a package has too many files, or too long names",
             Self::NotApplicable => "applying the diff did not give the release's files",
+            Self::NoRoom => {
+                "there is no room for it: the account's diffs have as many bytes as they may, or the server's disk is nearly full"
+            }
+            Self::Unfinished => "the server stopped again and again while it made the diff",
         })
     }
 }

@@ -31,15 +31,48 @@ const ATTACH: &str = "INSERT INTO release_diffs (release_id, source_hash, blob_s
     ON CONFLICT (release_id, source_hash) DO UPDATE SET blob_sha256 = excluded.blob_sha256, size = excluded.size";
 const DETACH: &str = "DELETE FROM release_diffs WHERE release_id = $1 AND source_hash = $2";
 // Its packages or the diff itself were deleted, because nothing needed them any more.
-const TIDY: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND NOT ( \
+const STALE: &str = "SELECT target_sha256, target_hash, base_sha256 FROM package_diffs WHERE app_id = $1 AND NOT ( \
     EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.target_sha256) \
     AND EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.base_sha256) \
-    AND (blob_sha256 IS NULL OR EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.blob_sha256)))";
+    AND (blob_sha256 IS NULL OR EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.blob_sha256))) LIMIT $2";
+const BUNDLES: &str = "SELECT blob_sha256 FROM releases WHERE app_id = $1 AND manifest_sha256 IS NOT NULL \
+    GROUP BY blob_sha256 ORDER BY MAX(upload_time) DESC, blob_sha256 LIMIT $2";
+// Only what is offered, or would be.
+const STAMP_OF_NEEDED: &str = "SELECT b.last_used_time FROM blobs b WHERE b.app_id = $1 AND b.sha256 = $2 AND b.is_diff AND b.deleting = FALSE AND ( \
+    EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE d.blob_sha256 = b.sha256 AND r.app_id = b.app_id) \
+    OR EXISTS (SELECT 1 FROM package_diffs p WHERE p.app_id = b.app_id AND p.blob_sha256 = b.sha256))";
+const DEPLOYMENTS_WITH: &str = "SELECT DISTINCT r.deployment_id FROM release_diffs d JOIN releases r ON r.id = d.release_id \
+    WHERE r.app_id = $1 AND d.blob_sha256 = $2 ORDER BY r.deployment_id";
+const DETACH_BLOB: &str =
+    "DELETE FROM release_diffs WHERE blob_sha256 = $2 AND release_id IN (SELECT id FROM releases WHERE deployment_id = $1)";
+const FORGET_BLOB: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND blob_sha256 = $2";
+// Of each account the app that waits longest.
+const WAITING: &str = "SELECT w.key, w.account FROM (SELECT o.key AS key, COALESCE(a.owner_id, '') AS account, o.next_attempt_time AS due, \
+    ROW_NUMBER() OVER (PARTITION BY COALESCE(a.owner_id, '') ORDER BY o.next_attempt_time, o.key) AS place \
+    FROM outbox o LEFT JOIN apps a ON a.id = o.key WHERE o.kind = 'diffs' AND o.next_attempt_time <= $1 AND o.lease_until <= $1) w \
+    WHERE w.place = 1 ORDER BY w.due, w.key LIMIT $2";
 const REPORTED: &str = "SELECT a.id FROM apps a WHERE a.id > $2 AND EXISTS (SELECT 1 FROM deployments d JOIN metric_minutes m \
     ON m.deployment_id = d.id AND m.epoch = d.counting_epoch AND m.minute >= $1 WHERE d.app_id = a.id) ORDER BY a.id LIMIT $3";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[RELEASES, PACKAGE_OF, MADE, MADE_OF, RECORD, FORGET, ATTACH, DETACH, TIDY, REPORTED];
+pub const SQL: &[&str] = &[
+    RELEASES,
+    PACKAGE_OF,
+    MADE,
+    MADE_OF,
+    RECORD,
+    FORGET,
+    ATTACH,
+    DETACH,
+    STALE,
+    BUNDLES,
+    STAMP_OF_NEEDED,
+    DEPLOYMENTS_WITH,
+    DETACH_BLOB,
+    FORGET_BLOB,
+    WAITING,
+    REPORTED,
+];
 
 /// What diffs need of a release.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -176,9 +209,59 @@ pub async fn detach(tx: &mut WriteTx, release: &ReleaseId, source: &PackageHash)
     on_write!(tx, |conn| sqlx::query(DETACH).bind(release).bind(source).execute(conn).await)
 }
 
-/// Forgets diffs whose packages or bytes were deleted.
-pub async fn tidy(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(TIDY).bind(app).execute(conn).await)
+/// The names of two packages and the hash of the later one.
+#[derive(Debug, sqlx::FromRow)]
+pub struct StaleRow {
+    /// The later bundle.
+    pub target_sha256: Sha256Hex,
+    /// The package hash that its release has.
+    pub target_hash: PackageHash,
+    /// The earlier bundle.
+    pub base_sha256: Sha256Hex,
+}
+
+/// Diffs whose packages or bytes were deleted, so many at most. All that is known of the app is read, so no transaction that writes should do it.
+pub async fn stale(tx: &mut ReadTx, app: &AppId, limit: i64) -> sqlx::Result<Vec<StaleRow>> {
+    on!(tx, |conn| sqlx::query_as(STALE).bind(app).bind(limit).fetch_all(conn).await)
+}
+
+/// The bundles of an app's releases, those of the newest releases first. Single files are left out.
+pub async fn bundles(tx: &mut ReadTx, app: &AppId, limit: i64) -> sqlx::Result<Vec<Sha256Hex>> {
+    on!(tx, |conn| sqlx::query_scalar(BUNDLES).bind(app).bind(limit).fetch_all(conn).await)
+}
+
+/// The stamp of the last use of a diff's blob; `None` if the blob is no diff, or if nothing refers to it.
+pub async fn stamp_of_needed(tx: &mut ReadTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Result<Option<i64>> {
+    on!(tx, |conn| sqlx::query_scalar(STAMP_OF_NEEDED).bind(app).bind(sha256).fetch_optional(conn).await)
+}
+
+/// The deployments with releases that devices are offered this diff to, by id.
+pub async fn deployments_with(tx: &mut ReadTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Result<Vec<DeploymentId>> {
+    on!(tx, |conn| sqlx::query_scalar(DEPLOYMENTS_WITH).bind(app).bind(sha256).fetch_all(conn).await)
+}
+
+/// Lets no device be offered this diff to a release of the deployment any more.
+pub async fn detach_blob(tx: &mut WriteTx, deployment: &DeploymentId, sha256: &Sha256Hex) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DETACH_BLOB).bind(deployment).bind(sha256).execute(conn).await)
+}
+
+/// Forgets the diffs with these bytes; the next turn makes those that are still needed.
+pub async fn forget_blob(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(FORGET_BLOB).bind(app).bind(sha256).execute(conn).await)
+}
+
+/// An app whose diffs are due to be looked at.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Waiting {
+    /// The app, as the key of its row in the outbox.
+    pub key: String,
+    /// The account that it belongs to; empty if the app was deleted.
+    pub account: String,
+}
+
+/// Of each account the app that waits longest and that nobody works on, longest due first.
+pub async fn waiting(tx: &mut ReadTx, now: UnixMillis, limit: i64) -> sqlx::Result<Vec<Waiting>> {
+    on!(tx, |conn| sqlx::query_as(WAITING).bind(now).bind(limit).fetch_all(conn).await)
 }
 
 /// The next apps after `after` whose devices have reported something since.

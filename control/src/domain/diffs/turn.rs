@@ -5,23 +5,24 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
+use shared::diff::Buried;
 use shared::hash::{PackageHash, Sha256Hex};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::snapshot::{ReleaseOutline, offered};
 use shared::time::UnixMillis;
-use tokio::time::timeout;
 
 use super::choice::{self, Base, Devices, Known, Ranges};
 use super::packages::{self, Target};
 use super::repo::{self, MadeRow, ReleaseRow};
+use super::trial::{Trial, Worked, failed};
 use super::{Problem, making};
 use crate::domain::context::Context;
 use crate::domain::counting::counters::repo as counters;
 use crate::domain::deployments::repo::{self as deployments, DeploymentRow};
 use crate::domain::deployments::snapshots::{self, Version};
-use crate::domain::error::{Error, Result, chain};
+use crate::domain::error::{Error, Result};
+use crate::domain::limits::quotas::DiffBudget;
 use crate::domain::outbox::{self, Lease};
 use crate::domain::releases::blob::{self, Purpose};
 use crate::domain::releases::repo::{self as releases, DiffRow};
@@ -29,17 +30,17 @@ use crate::domain::releases::service::need_diffs;
 use crate::domain::releases::upload;
 use crate::infra::db::ReadTx;
 
-/// When a damaged bundle is tried again, in milliseconds: it may have been repaired.
-pub(super) const RETRY: i64 = 6 * 60 * 60 * 1_000;
 /// How long the diffs of a release stay that is not offered any more, in milliseconds, from the release after it on.
 const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000;
 
-/// The longest time that an app waits after its turn, in milliseconds.
-const MAX_WAIT: i64 = 60_000;
-/// How long reading a package may take.
-const READING: Duration = Duration::from_mins(10);
-/// After so many failures of an app, a package that cannot be read counts as damaged, if the storage is there.
-const PATIENCE: i64 = 4;
+/// After so long, in milliseconds, a turn makes no further diff.
+const BUDGET: i64 = 5_000;
+/// The longest time that an app waits after its turn, in milliseconds: a clock that was set must not stop it.
+const MAX_WAIT: i64 = 60 * 60 * 1_000;
+/// So many releases of a deployment are looked at once, and then worked on.
+const MAX_NEEDS: usize = 50;
+/// What is forgotten at once.
+const MAX_STALE: usize = 500;
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,45 +62,78 @@ pub struct Need {
     kept: Vec<PackageHash>,
     attached: Vec<DiffRow>,
     made: HashMap<Sha256Hex, MadeRow>,
+    /// Whether making one of them has ended the process before.
+    is_suspect: bool,
 }
 
-/// Does the next piece of an app's work: the diffs of one release. When nothing is left, ends the lease. Errors: the database's and the storage's; the work is
-/// repeated.
+/// What is to be done for a deployment.
+#[derive(Debug)]
+enum Look {
+    /// These, in this order. No two are of the same package.
+    Needs(Vec<Need>),
+    /// Nothing now; something may be due then.
+    Nothing(Option<UnixMillis>),
+}
+
+/// Does the next piece of an app's work, for some seconds or until one diff is made, if that takes longer. When nothing is left, ends the lease, or has the app
+/// looked at again when something that waits is due. Errors: the database's and the storage's; the work is repeated.
 pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
+    let began = app.now();
+    let took = || app.now().as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_WAIT);
     let of = AppId::try_from(lease.key.as_str()).map_err(Error::internal)?;
     let (versions, deployments) = {
         let mut tx = app.db.read().await?;
         (snapshots::versions(&mut tx, &of).await?, deployments::list(&mut tx, &of).await?)
     };
-    for deployment in &deployments {
-        let state = State::read(&mut app.db.read().await?, &of, deployment, app.now()).await?;
-        if let Some(need) = packages::blocking(move || state.need()).await? {
-            let began = app.now();
-            satisfy(app, &of, need, lease).await?;
-            let mut tx = app.db.write().await?;
-            // Behind those that wait, and as much later as this took: an app with much to do must not keep others waiting.
-            let took = app.now().as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_WAIT);
-            outbox::requeue(&mut tx, lease, app.now().plus_millis(took)).await?;
-            tx.commit().await?;
-            return Ok(Turn::More);
+    let (mut next, mut has_worked): (Option<UnixMillis>, _) = (None, false);
+    let mut attempts = lease.attempts;
+    'deployments: for deployment in &deployments {
+        let state = {
+            let mut tx = app.db.read().await?;
+            let budget = app.settings.limits.quotas.diff_budget(&mut tx, &of).await?;
+            State::read(&mut tx, &of, deployment, (app.now(), budget)).await?
+        };
+        match packages::blocking(move || state.look()).await? {
+            Look::Needs(needs) => {
+                has_worked = true;
+                for need in needs {
+                    satisfy(app, &of, need, (lease, &mut attempts), || took() >= BUDGET).await?;
+                    if took() >= BUDGET {
+                        break 'deployments;
+                    }
+                }
+            }
+            Look::Nothing(due) => next = next.into_iter().chain(due).min(),
         }
     }
-    end(app, &of, lease, &versions).await
+    if !has_worked {
+        return end(app, &of, lease, &versions, next, took()).await;
+    }
+    let mut tx = app.db.write().await?;
+    // Behind those that wait, and as much later as this took: an app with much to do must not keep others waiting.
+    outbox::requeue(&mut tx, lease, app.now().plus_millis(took())).await?;
+    tx.commit().await?;
+    Ok(Turn::More)
 }
 
-/// Ends the work, unless something has changed since these versions were read.
-async fn end(app: &Context, of: &AppId, lease: &Lease, seen: &[Version]) -> Result<Turn> {
+/// Ends the work until `next`, unless something has changed since these versions were read.
+async fn end(app: &Context, of: &AppId, lease: &Lease, seen: &[Version], next: Option<UnixMillis>, took: i64) -> Result<Turn> {
+    let stale = repo::stale(&mut app.db.read().await?, of, i64::try_from(MAX_STALE).unwrap_or(i64::MAX)).await?;
     let mut tx = app.db.write().await?;
-    // A change of a release raises a version, and enqueues the app, in one transaction. It is visible here, or commits after this, and then its row is a new one.
-    let is_same = snapshots::lock_versions(&mut tx, of).await? == seen;
-    if is_same {
-        repo::tidy(&mut tx, of).await?;
-        outbox::delete(&mut tx, lease).await?;
-    } else {
-        outbox::requeue(&mut tx, lease, app.now()).await?;
+    // A change of a release raises a version, and enqueues the app, in one transaction. It is visible here, or commits after this, and then its row is a new one,
+    // or becomes due.
+    let is_done = snapshots::lock_versions(&mut tx, of).await? == seen && stale.len() < MAX_STALE;
+    for row in &stale {
+        let target = repo::Target { bundle: &row.target_sha256, hash: &row.target_hash };
+        repo::forget(&mut tx, of, target, &row.base_sha256).await?;
     }
+    match next {
+        _ if !is_done => outbox::requeue(&mut tx, lease, app.now().plus_millis(took)).await?,
+        Some(next) => outbox::requeue(&mut tx, lease, next).await?,
+        None => outbox::delete(&mut tx, lease).await?,
+    };
     tx.commit().await?;
-    Ok(if is_same { Turn::Done } else { Turn::More })
+    Ok(if is_done { Turn::Done } else { Turn::More })
 }
 
 /// Everything that decides which diffs a deployment's releases should have.
@@ -112,11 +146,13 @@ struct State {
     devices: Devices,
     attached: HashMap<ReleaseId, Vec<DiffRow>>,
     made: HashMap<(Sha256Hex, PackageHash), Vec<MadeRow>>,
+    /// How long the diffs of a replaced release stay, in milliseconds.
+    kept: i64,
     now: UnixMillis,
 }
 
 impl State {
-    async fn read(tx: &mut ReadTx, app: &AppId, deployment: &DeploymentRow, now: UnixMillis) -> Result<Self> {
+    async fn read(tx: &mut ReadTx, app: &AppId, deployment: &DeploymentRow, (now, budget): (UnixMillis, DiffBudget)) -> Result<Self> {
         let newest_first = repo::releases(tx, &deployment.id).await?;
         let mut attached: HashMap<_, Vec<DiffRow>> = HashMap::new();
         for diff in releases::diffs(tx, &deployment.id).await? {
@@ -127,39 +163,70 @@ impl State {
             offered_of(&newest_first).into_iter().zip(&newest_first).map(|(is, row)| is && row.manifest_sha256.is_some()).collect();
         let targets = newest_first.iter().zip(&offered).filter(|(_, is_offered)| **is_offered).map(|(row, _)| row.target());
         let made = repo::made_of(tx, app, &targets.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()).await?;
-        Ok(Self { deployment: deployment.id.clone(), newest_first, offered, devices, attached, made, now })
+        // When room is short, what nobody is offered any more goes first.
+        let kept = if budget.is_short() { 0 } else { KEPT };
+        Ok(Self { deployment: deployment.id.clone(), newest_first, offered, devices, attached, made, kept, now })
     }
 
-    /// The first release whose diffs are not what they should be. Takes a while of a core if there are thousands of releases.
-    fn need(mut self) -> Option<Need> {
+    /// The first releases whose diffs are not what they should be, or when one may be. Takes a while of a core if there are thousands of releases.
+    fn look(mut self) -> Look {
         let ranges = Ranges::of(&self.newest_first);
+        let mut next: Option<UnixMillis> = None;
+        let mut needs: Vec<Need> = Vec::new();
         for (place, (target, is_offered)) in self.newest_first.iter().zip(&self.offered).enumerate() {
             let attached = self.attached.remove(&target.id).unwrap_or_default();
             if *is_offered {
-                let made = current(
-                    self.made.get(&(target.blob_sha256.clone(), target.package_hash.clone())).cloned().unwrap_or_default(),
-                    self.now,
-                );
-                let need = of_target(&self.deployment, target, &self.newest_first, &ranges, &self.devices, attached, made);
+                let made = self.made.get(&(target.blob_sha256.clone(), target.package_hash.clone())).map_or(&[][..], Vec::as_slice);
+                let mut need =
+                    of_target(&self.deployment, target, &self.newest_first, &ranges, &self.devices, attached, current(made, self.now));
                 if need.is_open() {
-                    return Some(need);
+                    need.is_suspect = made.iter().any(|row| row.problem == Some(Problem::Unfinished));
+                    // What is made for one release, another one of the same package has.
+                    if needs.iter().all(|other| other.target.target() != need.target.target()) {
+                        needs.push(need);
+                    }
+                    if needs.len() >= MAX_NEEDS {
+                        break;
+                    }
+                    continue;
                 }
+                // What was due before now is not needed any more.
+                let waits = made.iter().filter_map(retry_time).filter(|due| *due > self.now);
+                next = next.into_iter().chain(waits).min();
                 continue;
             }
-            let next = place.checked_sub(1).and_then(|place| self.newest_first.get(place)).unwrap_or(target);
-            if !attached.is_empty() && next.upload_time.plus_millis(KEPT) < self.now {
-                let (bases, kept, made) = (Vec::new(), Vec::new(), HashMap::new());
-                return Some(Need { deployment: self.deployment.clone(), target: target.clone(), bases, kept, attached, made });
+            if attached.is_empty() {
+                continue;
             }
+            let after = place.checked_sub(1).and_then(|place| self.newest_first.get(place)).unwrap_or(target);
+            let end = after.upload_time.plus_millis(self.kept);
+            if self.kept == 0 || end < self.now {
+                needs.push(Need {
+                    deployment: self.deployment.clone(),
+                    target: target.clone(),
+                    bases: Vec::new(),
+                    kept: Vec::new(),
+                    attached,
+                    made: HashMap::new(),
+                    is_suspect: false,
+                });
+                continue;
+            }
+            next = next.into_iter().chain([end.plus_millis(1)]).min();
         }
-        None
+        if needs.is_empty() { Look::Nothing(next) } else { Look::Needs(needs) }
     }
 }
 
+/// When what is known of a diff is tried again, if ever.
+pub(super) fn retry_time(row: &MadeRow) -> Option<UnixMillis> {
+    row.problem.and_then(Problem::retried_after).map(|wait| row.made_time.plus_millis(wait))
+}
+
 /// What is known of diffs, without what is to be tried again.
-fn current(made: Vec<MadeRow>, now: UnixMillis) -> HashMap<Sha256Hex, MadeRow> {
-    let is_current = |row: &MadeRow| !row.problem.is_some_and(Problem::may_pass) || row.made_time.plus_millis(RETRY) > now;
-    made.into_iter().filter(is_current).map(|row| (row.base_sha256.clone(), row)).collect()
+fn current(made: &[MadeRow], now: UnixMillis) -> HashMap<Sha256Hex, MadeRow> {
+    let is_current = |row: &&MadeRow| retry_time(row).is_none_or(|due| due > now);
+    made.iter().filter(is_current).map(|row| (row.base_sha256.clone(), row.clone())).collect()
 }
 
 /// For each release, newest first, whether devices can be offered it.
@@ -182,7 +249,7 @@ fn of_target(
     deployment: &DeploymentId,
     target: &ReleaseRow,
     releases: &[ReleaseRow],
-    ranges: &Ranges<'_>,
+    ranges: &Ranges,
     devices: &Devices,
     attached: Vec<DiffRow>,
     made: HashMap<Sha256Hex, MadeRow>,
@@ -194,7 +261,7 @@ fn of_target(
     let sources: Vec<PackageHash> = attached.iter().map(|diff| diff.source_hash.clone()).collect();
     let kept = choice::kept(&sources, &wanted, releases, devices).into_iter().cloned().collect();
     let bases = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(|base| base.release.clone()).collect();
-    Need { deployment: deployment.clone(), target: target.clone(), bases, kept, attached, made }
+    Need { deployment: deployment.clone(), target: target.clone(), bases, kept, attached, made, is_suspect: false }
 }
 
 fn hash<'r>(base: &Base<'r>) -> &'r PackageHash {
@@ -236,38 +303,48 @@ impl Need {
     }
 }
 
-/// Makes the missing diffs, then attaches what is there.
-async fn satisfy(app: &Context, of: &AppId, mut need: Need, lease: &Lease) -> Result<()> {
+/// Makes the missing diffs until it is enough, then attaches what is there.
+async fn satisfy(
+    app: &Context,
+    of: &AppId,
+    mut need: Need,
+    (lease, attempts): (&Lease, &mut i64),
+    is_enough: impl Fn() -> bool,
+) -> Result<()> {
     let missing = need.missing();
     if !missing.is_empty() {
-        let read = within(packages::target(app, of, &need.target)).await;
-        let target = unless_stuck(app, lease, read, Problem::TargetDamaged).await?;
+        let release = need.target.clone();
+        let mut trial = Trial { app, of, target: release.target(), lease, attempts: *attempts, is_suspect: need.is_suspect };
+        let target = if room(app, of).await? == 0 {
+            Err(Problem::NoRoom)
+        } else {
+            let reading = Box::pin(packages::target(app, of, &release));
+            trial.run(&missing, Problem::TargetDamaged, reading).await?
+        };
+        let buried = match &target {
+            // What is on trial may be an object of the history: it is not read again.
+            Ok(target) if trial.is_on() => Some(Buried::new(&target.files.manifest)),
+            Ok(target) => Some(packages::buried(app, of, target).await?),
+            Err(_) => None,
+        };
         for base in missing {
-            let row = match &target {
-                Ok(target) => {
-                    let made = within(make(app, of, target, &base)).await.map(Ok);
-                    let made = unless_stuck(app, lease, made, Problem::BaseDamaged).await?;
-                    made.unwrap_or_else(|problem| failed(&base, problem, app.now()))
+            let row = match (&target, &buried) {
+                (Ok(target), Some(buried)) => {
+                    let making = Box::pin(make(app, of, (target, buried), &base));
+                    let made = trial.run(std::slice::from_ref(&base), Problem::BaseDamaged, making).await?;
+                    made.unwrap_or_else(|problem| failed(&base, problem, app))
                 }
-                Err(problem) => failed(&base, *problem, app.now()),
+                (Err(problem), _) => failed(&base, *problem, app),
+                (Ok(_), None) => continue,
             };
-            if let Some(problem) = row.problem.filter(|problem| problem.is_fault()) {
-                let (release, label) = (&need.target.id, need.target.label);
-                let (deployment, base) = (need.deployment.as_str(), base.label);
-                tracing::warn!(
-                    deployment.id = deployment,
-                    release.id = %release,
-                    release.label = label,
-                    base.label = base,
-                    problem = problem.as_str(),
-                    "a diff of a release cannot be made"
-                );
-            }
-            let mut tx = app.db.write().await?;
-            repo::record(&mut tx, of, need.target.target(), &row).await?;
-            tx.commit().await?;
+            warn_of(&need, &base, &row);
+            trial.record(&row).await?;
             need.made.insert(row.base_sha256.clone(), row);
+            if is_enough() {
+                break;
+            }
         }
+        *attempts = trial.attempts;
     }
     if need.due() != need.present() {
         attach(app, of, &need).await?;
@@ -275,44 +352,46 @@ async fn satisfy(app: &Context, of: &AppId, mut need: Need, lease: &Lease) -> Re
     Ok(())
 }
 
-/// Ends what takes too long, such as reading from a storage that sends a byte now and then.
-async fn within<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    timeout(READING, work).await.unwrap_or_else(|_| Err(Error::unavailable("reading a package for a diff took too long")))
+/// Warns of what has to be repaired.
+fn warn_of(need: &Need, base: &ReleaseRow, row: &MadeRow) {
+    let Some(problem) = row.problem.filter(|problem| problem.is_fault()) else { return };
+    tracing::warn!(
+        deployment.id = need.deployment.as_str(),
+        release.id = %need.target.id,
+        release.label = need.target.label,
+        base.label = base.label,
+        problem = problem.as_str(),
+        "a diff of a release cannot be made"
+    );
 }
 
-/// A failure that came again and again although the storage is there is a problem of this package: it must not keep the app's other releases from their diffs.
-async fn unless_stuck<T>(
-    app: &Context,
-    lease: &Lease,
-    done: Result<std::result::Result<T, Problem>>,
-    problem: Problem,
-) -> Result<std::result::Result<T, Problem>> {
-    match done {
-        Err(error) if lease.attempts >= PATIENCE && app.storage.probe().await.is_ok() => {
-            tracing::warn!(cause = chain(&error), problem = problem.as_str(), "a package for a diff cannot be read");
-            Ok(Err(problem))
-        }
-        done => done,
+/// How many bytes a diff of the app may have: what is left of its owner's budget, and none if the disk is nearly full.
+async fn room(app: &Context, of: &AppId) -> Result<u64> {
+    if app.storage.is_nearly_full().await {
+        tracing::warn!("the disk is nearly full, so no diffs are made");
+        return Ok(0);
     }
-}
-
-fn failed(base: &ReleaseRow, problem: Problem, now: UnixMillis) -> MadeRow {
-    MadeRow { base_sha256: base.blob_sha256.clone(), blob_sha256: None, size: 0, problem: Some(problem), made_time: now }
+    let mut tx = app.db.read().await?;
+    Ok(app.settings.limits.quotas.diff_budget(&mut tx, of).await?.left())
 }
 
 /// Makes and stores one diff.
-async fn make(app: &Context, of: &AppId, target: &Arc<Target>, base: &ReleaseRow) -> Result<MadeRow> {
+async fn make(app: &Context, of: &AppId, (target, buried): (&Arc<Target>, &Buried), base: &ReleaseRow) -> Worked<MadeRow> {
     let files = match packages::files(app, of, base, Problem::BaseDamaged).await? {
         Ok(files) => files,
-        Err(problem) => return Ok(failed(base, problem, app.now())),
+        Err(problem) => return Ok(Err(problem)),
     };
-    let made = match making::make(app, files, target).await? {
+    if buried.prevented(&files.manifest).is_some() {
+        return Ok(Err(Problem::UnsafeNames));
+    }
+    let made = match making::make(app, files, target, room(app, of).await?).await? {
         Ok(made) => made,
-        Err(problem) => return Ok(failed(base, problem, app.now())),
+        Err(problem) => return Ok(Err(problem)),
     };
     upload::store(app, of, &made.sha256, made.file.path(), Purpose::Diff).await?;
     let size = i64::try_from(made.size).map_err(Error::internal)?;
-    Ok(MadeRow { base_sha256: base.blob_sha256.clone(), blob_sha256: Some(made.sha256), size, problem: None, made_time: app.now() })
+    let row = MadeRow { base_sha256: base.blob_sha256.clone(), blob_sha256: Some(made.sha256), size, problem: None, made_time: app.now() };
+    Ok(Ok(row))
 }
 
 /// Lets devices be offered the diffs that are there, and no others.

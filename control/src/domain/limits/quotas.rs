@@ -1,6 +1,6 @@
 //! Quotas: how much one account may have.
 //!
-//! Apps, deployments, collaborators and bytes count for the app's owner, bytes of diffs for nobody. Bytes are never freed: what a deleted app stored is kept and still counts.
+//! Apps, deployments, collaborators and bytes count for the app's owner. Bytes of diffs have a budget of their own. Bytes are never freed: what a deleted app stored is kept and still counts.
 //! Lowering a quota does not affect what exists. Each check runs in the change's transaction, with the parent row locked, so two concurrent changes
 //! cannot both pass.
 
@@ -26,6 +26,8 @@ const ACCESS_KEYS: &str = "SELECT COUNT(*) FROM access_keys WHERE account_id = $
 const COLLABORATORS: &str = "SELECT COUNT(*) FROM collaborators WHERE app_id = $1";
 const STORED_BYTES: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE account_id = $1 AND NOT is_diff";
 const STORED_BYTES_OF_OWNER: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE NOT is_diff AND account_id = (SELECT a.owner_id FROM apps a WHERE a.id = $1)";
+const DIFF_BYTES: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE account_id = $1 AND is_diff";
+const DIFF_BYTES_OF_OWNER: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE is_diff AND account_id = (SELECT a.owner_id FROM apps a WHERE a.id = $1)";
 const BYTES_OF_APP: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE app_id = $1 AND NOT is_diff";
 const BY_APP: &str = "SELECT a.name, (SELECT COUNT(*) FROM deployments d WHERE d.app_id = a.id) AS deployments, \
     (SELECT COUNT(*) FROM collaborators c WHERE c.app_id = a.id) AS collaborators, \
@@ -42,6 +44,8 @@ pub const SQL: &[&str] = &[
     COLLABORATORS,
     STORED_BYTES,
     STORED_BYTES_OF_OWNER,
+    DIFF_BYTES,
+    DIFF_BYTES_OF_OWNER,
     BYTES_OF_APP,
     BY_APP,
 ];
@@ -54,6 +58,9 @@ const DEPLOYMENTS_A_DAY: Rate = Rate { count: 200, window: 86_400_000 };
 
 /// App renames that an account may do per day: each old name is kept for every collaborator who has accepted the app.
 const RENAMES_A_DAY: Rate = Rate { count: 200, window: 86_400_000 };
+
+/// Bytes of diffs that an account with few bundles may have.
+const MIN_DIFF_BYTES: u64 = 50 << 20;
 
 /// Keys of deleted deployments kept per account.
 const MAX_KEPT_KEYS: i64 = 2_000;
@@ -100,9 +107,42 @@ impl Quotas {
         self.check_bytes(stored.saturating_add(i64::try_from(more).unwrap_or(i64::MAX)))
     }
 
+    /// What the diffs of the app's owner take, and may take. Those that are deleted soon are included.
+    pub async fn diff_budget(&self, tx: &mut ReadTx, app: &AppId) -> Result<DiffBudget> {
+        let stored: i64 = on!(tx, |conn| sqlx::query_scalar(STORED_BYTES_OF_OWNER).bind(app).fetch_one(conn).await)?;
+        let used: i64 = on!(tx, |conn| sqlx::query_scalar(DIFF_BYTES_OF_OWNER).bind(app).fetch_one(conn).await)?;
+        Ok(DiffBudget { used: u64::try_from(used).unwrap_or_default(), bytes: self.diff_bytes(stored) })
+    }
+
+    /// How many bytes of diffs an account with so many bytes of bundles may have: as many, but some if it has few, and never more than bundles may have.
+    pub fn diff_bytes(&self, stored: i64) -> u64 {
+        u64::try_from(stored).unwrap_or_default().max(MIN_DIFF_BYTES).min(self.stored_bytes)
+    }
+
     fn check_bytes(&self, bytes: i64) -> Result<()> {
         let is_within = u64::try_from(bytes).unwrap_or(0) <= self.stored_bytes;
         if is_within { Ok(()) } else { Err(Error::Quota(Quota::StoredBytes(self.stored_bytes))) }
+    }
+}
+
+/// The bytes of an account's diffs. Each is checked before it is made, without a lock: two processes can exceed the budget by a diff each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiffBudget {
+    /// Those that there are.
+    pub used: u64,
+    /// How many there may be.
+    pub bytes: u64,
+}
+
+impl DiffBudget {
+    /// How many more there may be.
+    pub fn left(self) -> u64 {
+        self.bytes.saturating_sub(self.used)
+    }
+
+    /// Whether more than half of it is used, so that diffs that nobody is offered should not stay.
+    pub fn is_short(self) -> bool {
+        self.used > self.bytes / 2
     }
 }
 
@@ -159,6 +199,8 @@ pub struct Usage {
     pub access_keys: i64,
     /// Bytes of bundles.
     pub stored_bytes: i64,
+    /// Bytes of diffs.
+    pub diff_bytes: i64,
     /// Deployments created in the last 24 hours, and how many may be.
     pub deployments_today: (u32, u32),
     /// Apps renamed in the last 24 hours, and how many may be.
@@ -200,6 +242,7 @@ pub async fn usage(tx: &mut ReadTx, account: &AccountId, now: UnixMillis) -> Res
         apps: count(tx, APPS).await?,
         access_keys: count(tx, ACCESS_KEYS).await?,
         stored_bytes: count(tx, STORED_BYTES).await?,
+        diff_bytes: count(tx, DIFF_BYTES).await?,
         deployments_today: today(tx, Limit::Deployments, DEPLOYMENTS_A_DAY).await?,
         renames_today: today(tx, Limit::Renames, RENAMES_A_DAY).await?,
         kept_keys: (count(tx, KEPT_KEYS).await?, MAX_KEPT_KEYS),

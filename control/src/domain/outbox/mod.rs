@@ -21,9 +21,11 @@ const ENQUEUE: &str = "INSERT INTO outbox (kind, key, payload, created_time, nex
     THEN excluded.next_attempt_time ELSE outbox.next_attempt_time END";
 const FIND_DUE: &str = "SELECT key FROM outbox WHERE kind = $1 AND next_attempt_time <= $2 AND lease_until <= $2 \
     ORDER BY next_attempt_time, key LIMIT $3";
-// Repeats the conditions of FIND_DUE: another process may have claimed the row. If a lease expired, its owner may still have work in progress.
+// Repeats the conditions of FIND_DUE: another process may have claimed the row. If a lease expired, its owner may still have work in progress. The work on
+// diffs reads what people have uploaded, and renews its lease: if the lease expired, that work may have ended the process, and counts as a failure.
 const CLAIM: &str = "UPDATE outbox SET lease_owner = $3, lease_until = $4, \
-    unsettled_until = CASE WHEN lease_owner IS NULL THEN unsettled_until ELSE $5 END \
+    unsettled_until = CASE WHEN lease_owner IS NULL THEN unsettled_until ELSE $5 END, \
+    attempts = CASE WHEN lease_owner IS NULL OR kind <> 'diffs' THEN attempts ELSE attempts + 1 END \
     WHERE kind = $1 AND key = $2 AND next_attempt_time <= $6 AND lease_until <= $6 \
     RETURNING kind, key, payload, created_time, attempts, lease_owner AS owner, lease_until AS until, unsettled_until";
 const RENEW: &str = "UPDATE outbox SET lease_until = $4 WHERE kind = $1 AND key = $2 AND lease_owner = $3";
@@ -32,6 +34,7 @@ const RETRY_LATER: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0
     unsettled_until = CASE WHEN unsettled_until < $5 THEN $5 ELSE unsettled_until END WHERE kind = $1 AND key = $2 AND lease_owner = $3";
 const REQUEUE: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0, attempts = 0, next_attempt_time = $4 \
     WHERE kind = $1 AND key = $2 AND lease_owner = $3";
+const FORGIVE: &str = "UPDATE outbox SET attempts = 0 WHERE kind = $1 AND key = $2 AND lease_owner = $3";
 const MARK_UNSETTLED: &str = "UPDATE outbox SET unsettled_until = $3 WHERE kind = $1 AND key = $2 AND unsettled_until < $3";
 const DELETE: &str = "DELETE FROM outbox WHERE kind = $1 AND key = $2 AND lease_owner = $3";
 const COUNT_OLDER: &str = "SELECT COUNT(*) FROM outbox WHERE kind = $1 AND created_time <= $2";
@@ -43,8 +46,22 @@ pub const MAILS: &str = "SELECT key, payload FROM outbox \
 pub const MOVE_MAIL: &str = "UPDATE outbox SET payload = $3 WHERE kind = 'mail' AND key = $1 AND payload = $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] =
-    &[ENQUEUE, FIND_DUE, CLAIM, RENEW, RELEASE, RETRY_LATER, REQUEUE, MARK_UNSETTLED, DELETE, COUNT_OLDER, FIND_OLDEST, MAILS, MOVE_MAIL];
+pub const SQL: &[&str] = &[
+    ENQUEUE,
+    FIND_DUE,
+    CLAIM,
+    RENEW,
+    RELEASE,
+    RETRY_LATER,
+    REQUEUE,
+    FORGIVE,
+    MARK_UNSETTLED,
+    DELETE,
+    COUNT_OLDER,
+    FIND_OLDEST,
+    MAILS,
+    MOVE_MAIL,
+];
 
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +119,7 @@ pub struct Lease {
     pub payload: Option<Vec<u8>>,
     /// When the row was created.
     pub created_time: UnixMillis,
-    /// Failed attempts since the last success.
+    /// Failed attempts since the last success. Of the work on diffs, those whose process ended are among them.
     pub attempts: i64,
     owner: String,
     /// When the lease expires.
@@ -149,7 +166,7 @@ pub async fn renew(tx: &mut WriteTx, lease: &Lease, until: UnixMillis) -> sqlx::
     Ok(renewed == 1)
 }
 
-/// Releases a lease whose work was not started.
+/// Releases a lease whose work was not started, or is to be done from the start.
 pub async fn release(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<()> {
     let Lease { kind, key, owner, .. } = lease;
     on_write!(tx, |conn| sqlx::query(RELEASE).bind(kind.as_str()).bind(key).bind(owner).execute(conn).await)?;
@@ -183,6 +200,13 @@ pub async fn requeue(tx: &mut WriteTx, lease: &Lease, next: UnixMillis) -> sqlx:
     let Lease { kind, key, owner, .. } = lease;
     let changed = on_write!(tx, |conn| sqlx::query(REQUEUE).bind(kind.as_str()).bind(key).bind(owner).bind(next).execute(conn).await)?;
     Ok(changed == 1)
+}
+
+/// Records that a part of the work has succeeded: what fails next has no failures yet.
+pub async fn forgive(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<()> {
+    let Lease { kind, key, owner, .. } = lease;
+    on_write!(tx, |conn| sqlx::query(FORGIVE).bind(kind.as_str()).bind(key).bind(owner).execute(conn).await)?;
+    Ok(())
 }
 
 /// Records on the row, regardless of its owner, that until `unsettled` an attempt under a lost lease may still take effect.

@@ -36,11 +36,14 @@ const TOUCH_ALL: &str =
 const TOUCH_NOW: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $3 THEN last_used_time + 1 ELSE $3 END \
     WHERE app_id = $1 AND sha256 = $2 AND deleting = FALSE";
 
+const TOUCH_UNLESS_USED: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $4 THEN last_used_time + 1 ELSE $4 END \
+    WHERE app_id = $1 AND sha256 = $2 AND last_used_time = $3 AND deleting = FALSE";
+
 // The same bytes always have the same sizes.
 const NOTE_FILE_SIZES: &str = "UPDATE blobs SET file_sizes = $3 WHERE app_id = $1 AND sha256 = $2 AND file_sizes IS NULL";
 const FILE_SIZES: &str = "SELECT file_sizes FROM blobs WHERE app_id = $1 AND sha256 = $2";
 
-const NEEDED_AFTER: &str = "SELECT b.app_id, b.sha256, b.size FROM blobs b WHERE (b.app_id, b.sha256) > ($1, $2) AND (b.last_used_time > $4 AND b.deleting = FALSE \
+const NEEDED_AFTER: &str = "SELECT b.app_id, b.sha256, b.size, b.is_diff, b.last_used_time AS stamp FROM blobs b WHERE (b.app_id, b.sha256) > ($1, $2) AND (b.last_used_time > $4 AND b.deleting = FALSE \
     OR EXISTS (SELECT 1 FROM releases r WHERE r.app_id = b.app_id AND (r.blob_sha256 = b.sha256 OR r.manifest_sha256 = b.sha256)) \
     OR EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE d.blob_sha256 = b.sha256 AND r.app_id = b.app_id) \
     OR EXISTS (SELECT 1 FROM imported_packages p WHERE p.app_id = b.app_id AND (p.sha256 = b.sha256 OR p.manifest_sha256 = b.sha256))) \
@@ -50,8 +53,20 @@ const IS_NEEDED: &str = "SELECT EXISTS (SELECT 1 FROM releases r WHERE r.app_id 
     OR EXISTS (SELECT 1 FROM imported_packages p WHERE p.app_id = $1 AND (p.sha256 = $2 OR p.manifest_sha256 = $2))";
 
 /// Every statement of this file.
-pub const SQL: &[&str] =
-    &[TOUCH, STAMP, HOLD, GIVE, TOUCH_RELEASED, TOUCH_ALL, TOUCH_NOW, NOTE_FILE_SIZES, FILE_SIZES, NEEDED_AFTER, IS_NEEDED];
+pub const SQL: &[&str] = &[
+    TOUCH,
+    STAMP,
+    HOLD,
+    GIVE,
+    TOUCH_RELEASED,
+    TOUCH_ALL,
+    TOUCH_NOW,
+    TOUCH_UNLESS_USED,
+    NOTE_FILE_SIZES,
+    FILE_SIZES,
+    NEEDED_AFTER,
+    IS_NEEDED,
+];
 
 /// A blob that a release, a diff or an unfinished import refers to.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -62,6 +77,10 @@ pub struct Needed {
     pub sha256: Sha256Hex,
     /// How many bytes there are.
     pub size: i64,
+    /// Whether it is a diff.
+    pub is_diff: bool,
+    /// Identifies its last use.
+    pub stamp: i64,
 }
 
 /// The next blobs that something refers to, and those that were used after `used_since`, in the order of their keys. `after` is the app and the hash of the last
@@ -143,6 +162,12 @@ pub async fn touch_released(tx: &mut WriteTx, app: &AppId, deployment: &Deployme
 /// Records now as the last use of a blob that nothing refers to any more, after which it is kept for a while. `false` if it is gone, or being deleted.
 pub async fn touch_now(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, now: UnixMillis) -> sqlx::Result<bool> {
     let touched = on_write!(tx, |conn| sqlx::query(TOUCH_NOW).bind(app).bind(sha256).bind(now).execute(conn).await)?;
+    Ok(touched == 1)
+}
+
+/// Like [`touch_now`], unless the blob was used since the use with this stamp. `false` if it was, or is gone, or being deleted.
+pub async fn touch_unless_used(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, stamp: i64, now: UnixMillis) -> sqlx::Result<bool> {
+    let touched = on_write!(tx, |conn| sqlx::query(TOUCH_UNLESS_USED).bind(app).bind(sha256).bind(stamp).bind(now).execute(conn).await)?;
     Ok(touched == 1)
 }
 

@@ -26,7 +26,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 /// devices download the whole bundle.
 ///
 /// There is no diff between packages with names of files that some SDK gets wrong (`unsafe_names`). Safe names have printable ASCII characters except
-/// `: % # ? ;` and backslashes. No two differ only in case, no file is where the other package has a folder, and none is named `__MACOSX`, or is in a folder
+/// `: % # ? ;` and backslashes. No two differ only in case, no file is where the other package has a folder, no new file is where
+/// one of the app's 50 newest packages has one, and none is named `__MACOSX`, or is in a folder
 /// `.DS_Store` or `.codepushrelease`. At the top of a package, `app.json` and `hotcodepush.json` are taken. If there is a folder `www` or `public` at the top,
 /// all files are in it.
 #[utoipa::path(
@@ -42,7 +43,7 @@ pub async fn get_release_diffs(
     DeploymentPath(deployment): DeploymentPath,
     LabelPath(label): LabelPath,
 ) -> Result<Json<DiffsAnswer>> {
-    let found = listing::read(&app, &app.front.package_turns, &grant, &deployment, label).await?;
+    let found = listing::read(&app, app.front.listing_turns(), &grant, &deployment, label).await?;
     Ok(Json(DiffsAnswer { diffs: diffs(found, app.settings.makes_diffs)? }))
 }
 
@@ -97,5 +98,7 @@ fn wire(problem: Problem) -> DiffProblem {
         Problem::BaseDamaged => DiffProblem::BaseDamaged,
         Problem::TooManyFiles => DiffProblem::TooManyFiles,
         Problem::NotApplicable => DiffProblem::NotApplicable,
+        Problem::NoRoom => DiffProblem::NoRoom,
+        Problem::Unfinished => DiffProblem::Unfinished,
     }
 }

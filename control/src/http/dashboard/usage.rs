@@ -81,7 +81,7 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
     let (snapshots, most_snapshots) = size::large_snapshots(&mut tx, &app, account).await?;
     drop(tx);
     let (limits, quotas) = (&app.settings.limits, app.settings.limits.quotas);
-    let Usage { apps, access_keys, stored_bytes, deployments_today, renames_today, kept_keys, by_app } = usage;
+    let Usage { apps, access_keys, stored_bytes, diff_bytes, deployments_today, renames_today, kept_keys, by_app } = usage;
     let lines = vec![
         Line::number("Apps", apps, quotas.apps.into(), "You cannot create apps or accept transferred ones. Delete or transfer one first."),
         Line::bytes(
@@ -89,6 +89,12 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
             stored_bytes,
             quotas.stored_bytes,
             "Uploads are refused; promoting and rolling back still work. Bundles of deleted apps and releases count too. Ask your administrator.",
+        ),
+        Line::bytes(
+            "Diffs",
+            diff_bytes,
+            quotas.diff_bytes(stored_bytes),
+            "No more diffs are made, so devices download whole bundles. Uploads are not refused. There is room again two days after a release is replaced or deleted. The limit grows with your stored bundles.",
         ),
         Line::number(
             "Access keys",

@@ -14,6 +14,7 @@ use shared::wire::headers::{self, BUNDLE_METHODS};
 use shared::wire::path::BUNDLES;
 use shared::wire::problem::WRONG_RANGE;
 
+use super::suspects;
 use super::verified::verified;
 use super::{preflight, prepared, put, wrong_method};
 use crate::domain::error::{Error, Result, Thing};
@@ -53,7 +54,10 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
         Ok(download) => download,
         Err(refusal) => return Ok(refuse(problem::refused(StatusCode::FORBIDDEN, &refusal.to_string()))),
     };
-    let length = app.storage.length(&blob).await.map_err(Error::unavailable)?.ok_or(Error::NotFound(Thing::Bundle))?;
+    let Some(length) = app.storage.length(&blob).await.map_err(Error::unavailable)? else {
+        suspects::look(app, &blob);
+        return Err(Error::NotFound(Thing::Bundle));
+    };
     // The object's name is the hash of its contents, so it is a strong ETag.
     let tag = format!("\"{}\"", blob.sha256);
     let header_text = |name: HeaderName| text(headers, &name);
@@ -109,6 +113,7 @@ async fn stream(app: &AppState, blob: &BlobKey, range: std::ops::Range<u64>, is_
     let chunks = reader.into_chunks(CHUNK);
     if is_whole && app.front.settings.verifies_bundles {
         if is_empty {
+            suspects::look(app, blob);
             return Err(Error::unavailable("a bundle in the storage is empty"));
         }
         return Ok(Body::from_stream(verified(app.clone(), blob.clone(), chunks)));

@@ -8,10 +8,12 @@ pub mod collector;
 pub mod document;
 mod fast_path;
 mod http;
+mod suspects;
 mod verified;
 
 pub use collector::Collector;
 pub use fast_path::FastPath;
+pub use suspects::Suspects;
 
 use axum::Router;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};

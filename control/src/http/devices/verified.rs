@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use shared::hash::{BlobKey, hex};
 use shared::wire::edge::{Distrusted, EdgeCounters};
 
+use super::suspects;
 use crate::domain::edge_counters;
 use crate::domain::error::chain;
 use crate::http::AppState;
@@ -50,6 +51,7 @@ pub(super) fn verified(
             if hex(&state.hasher.finalize_reset()) == state.key.sha256.as_str() {
                 return Ok(Some((last, state)));
             }
+            suspects::look(&state.app, &state.key);
             note(&state.app, &state.key).await;
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the bundle is not what was stored"));
         }

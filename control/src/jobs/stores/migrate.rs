@@ -144,7 +144,7 @@ async fn bring(stores: Stores<'_>, to: &Storage, needed: &Needed, is_done: bool)
     match copy(stores, to, needed).await? {
         Ok(size) => Ok(Outcome::Copied(size)),
         Err(_) if !is_needed(stores.db, needed).await? => Ok(Outcome::Gone),
-        Err(fault) => Ok(Outcome::Broken(Broken { key: key(needed), fault })),
+        Err(fault) => Ok(Outcome::Broken(Broken::of(needed, fault))),
     }
 }
 

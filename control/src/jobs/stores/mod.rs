@@ -6,7 +6,7 @@ mod migrate;
 mod verify;
 
 pub use migrate::{Migrated, migrate};
-pub use verify::{Verified, verify};
+pub use verify::{Repair, Verified, verify};
 
 use std::fmt;
 use std::io;
@@ -42,13 +42,15 @@ pub enum Fault {
     Unreadable,
 }
 
-/// A bundle that releases need and do not have.
+/// A bundle or a diff that releases need and do not have.
 #[derive(Clone, Debug)]
 pub struct Broken {
     /// Its key.
     pub key: BlobKey,
     /// What is wrong.
     pub fault: Fault,
+    /// Whether it is a diff: the server can make it again.
+    pub is_diff: bool,
 }
 
 impl fmt::Display for Broken {
@@ -58,7 +60,7 @@ impl fmt::Display for Broken {
             Fault::Altered => "altered",
             Fault::Unreadable => "cannot be read",
         };
-        write!(to, "{}: {fault}", self.key)
+        write!(to, "{}: {fault}{}", self.key, if self.is_diff { " (a diff)" } else { "" })
     }
 }
 
@@ -71,6 +73,12 @@ pub struct Stores<'s> {
     pub clock: &'s Clock,
     /// The storage to read.
     pub from: &'s Storage,
+}
+
+impl Broken {
+    fn of(needed: &Needed, fault: Fault) -> Self {
+        Self { key: key(needed), fault, is_diff: needed.is_diff }
+    }
 }
 
 fn key(needed: &Needed) -> BlobKey {

@@ -396,7 +396,7 @@ async fn a_release_is_shown_with_its_diffs_as_the_api_lists_them() {
     let out = place.cli.expect(0, &["release", "show", "v4"]).await.out;
     let listed = place.ada.get(&format!("{RELEASES}/v4/diffs")).await.assert(200)["diffs"]["sources"].take();
     let [found, again] = ["foundTime", "retryTime"].map(|name| UnixMillis(listed[0][name].as_i64().unwrap()).iso8601());
-    let when = format!("(found {found}; it is looked at again {again} at the earliest, with the next release or report of the app)");
+    let when = format!("(found {found}; it is looked at again {again})");
     let line = format!("Diff:\tfrom v3, v1: none, because the release's stored bundle is missing or damaged {when}\n");
     assert!(out.contains(&line), "{out}");
     assert_eq!(out.matches("What to do:\t").count(), 1, "{out}");

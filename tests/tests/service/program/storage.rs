@@ -3,6 +3,7 @@
 use serde_json::json;
 use tests::bucket::TestBucket;
 use tests::program::run;
+use tests::wait::until;
 use tests::{Bundle, Client, Options, TestApp};
 
 /// A service in its data folder, with two releases, and a bucket beside it whose credentials it has.
@@ -104,6 +105,51 @@ async fn a_bundle_that_the_old_storage_does_not_have_is_named() {
     assert!(code == Some(1) && told.contains("are the same storage"), "{told}");
     let (code, _, told) = command(&app, &bucket, &["storage", "verify", "--repair", "--from", "file"]).await;
     assert!(code == Some(1) && told.contains("give another one"), "{told}");
-    let (code, _, told) = command(&app, &bucket, &["storage", "verify", "--repair"]).await;
-    assert!(code == Some(2) && told.contains("--from"), "{told}");
+    let (code, _, told) = command(&app, &bucket, &["storage", "verify", "--from", &storage]).await;
+    assert!(code == Some(2) && told.contains("--repair"), "{told}");
+    let (code, out, told) = command(&app, &bucket, &["storage", "verify", "--repair"]).await;
+    assert!(code == Some(1) && told.contains("2 objects are broken") && told.contains("--from STORAGE"), "{told}");
+    assert!(out.contains(&format!("{}: missing\n", needed[0])) && out.contains(&format!("{}: altered\n", needed[1])), "{out}");
+    std::fs::write(file(&needed[0]), Bundle::script("one").0).unwrap();
+    let (code, _, told) = command(&app, &bucket, &["storage", "verify"]).await;
+    assert!(code == Some(1) && told.contains("1 object is broken"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_diff_is_named_and_dropped_and_made_again() {
+    let app = TestApp::spawn_with(Options { has_machine_clock: true, ..Options::default() }.with("DIFFS", "on")).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let noise: Vec<u8> = (0..20_000_u32).flat_map(|number| number.wrapping_mul(0x9e37_79b1).to_le_bytes()).collect();
+    for content in ["one", "two"] {
+        let bundle = Bundle::of(&[("CodePush/main.jsbundle", content.as_bytes()), ("CodePush/noise.bin", &noise)]);
+        ada.upload("demo", "Staging", &bundle.0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    }
+    let diffs = async || app.texts("SELECT app_id || '/' || sha256 FROM blobs WHERE is_diff", &[]).await;
+    let offered = async || app.number("SELECT COUNT(*) FROM release_diffs").await;
+    until("the diff is made", async || (offered().await == 1).then_some(())).await;
+    let diff = diffs().await.remove(0);
+    let (id, sha256) = diff.split_once('/').unwrap();
+    let key = shared::hash::BlobKey { app: id.parse().unwrap(), sha256: sha256.parse().unwrap() };
+    let verify = async |arguments: &[&str]| {
+        let ended = run(&app.settings(), &[&["storage", "verify"], arguments].concat()).await;
+        (ended.code, ended.out, ended.err)
+    };
+    for fault in ["missing", "altered"] {
+        if fault == "missing" {
+            app.lose_object(&key);
+        } else {
+            app.alter_object(&key, b"other bytes");
+        }
+        let (code, out, told) = verify(&[]).await;
+        assert_eq!((code, out), (Some(1), format!("{diff}: {fault} (a diff)\n")), "{told}");
+        assert!(told.contains("1 diff is broken: drop with --repair"), "{told}");
+        assert_eq!(offered().await, 1, "nothing is changed");
+        let (code, out, told) = verify(&["--repair"]).await;
+        assert_eq!((code, out), (Some(0), format!("{diff}: {fault} (a diff), dropped: the server makes it again\n")), "{told}");
+        assert!(told.contains("Diffs dropped: 1."), "{told}");
+        until("the server has made it again", async || (offered().await == 1).then_some(())).await;
+        let (code, _, told) = verify(&[]).await;
+        assert!(code == Some(0) && told.contains("Intact: 5 objects,"), "{told}");
+    }
 }

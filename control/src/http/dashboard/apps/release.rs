@@ -207,7 +207,7 @@ pub(super) async fn show(
     let counters = counters::list(&mut tx, &metrics, &deployment).await?;
     let events = events::of_release(&mut tx, &grant, &row.id, MAX_EVENTS).await?;
     drop(tx);
-    let listing = listing::read(&app, &app.front.package_turns, &grant, &deployment, label).await?;
+    let listing = listing::read(&app, app.front.listing_turns(), &grant, &deployment, label).await?;
     let events = events.into_iter().map(|event| Event::of(&frame, event)).collect::<Result<Vec<_>>>()?;
     let all = counters.iter().map(|row| row.active).sum();
     let place_name = label.to_string();

@@ -13,46 +13,46 @@ use tests::wait::until;
 use tests::{Bundle, Client, TestApp};
 
 const MINUTE: i64 = 60 * 1_000;
-const HOUR: i64 = 60 * MINUTE;
+pub(super) const HOUR: i64 = 60 * MINUTE;
 
-async fn with_diffs() -> TestApp {
+pub(super) async fn with_diffs() -> TestApp {
     TestApp::spawn_with(Options::default().with("DIFFS", "on")).await
 }
 
 /// A package of a large file that stays, and a small one with this content.
-fn package(content: &str) -> Bundle {
+pub(super) fn package(content: &str) -> Bundle {
     Bundle::of(&[("CodePush/main.jsbundle", content.as_bytes()), ("CodePush/assets/video.mp4", &noise(1))])
 }
 
 /// Bytes that cannot be compressed.
-fn noise(seed: u64) -> Vec<u8> {
+pub(super) fn noise(seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     (0..40_000).map(|_| u8::try_from(random.below(256)).unwrap()).collect()
 }
 
-async fn upload(client: &Client, deployment: &str, bundle: &Bundle) -> Value {
+pub(super) async fn upload(client: &Client, deployment: &str, bundle: &Bundle) -> Value {
     client.upload("demo", deployment, &bundle.0, json!({ "appVersion": "1.0.0" })).await.assert(201)["package"].take()
 }
 
-fn text<'v>(release: &'v Value, name: &str) -> &'v str {
+pub(super) fn text<'v>(release: &'v Value, name: &str) -> &'v str {
     release[name].as_str().unwrap()
 }
 
 /// What a device with this package is offered: the update's part of the answer.
-async fn check(app: &TestApp, key: &str, hash: Option<&str>) -> Value {
+pub(super) async fn check(app: &TestApp, key: &str, hash: Option<&str>) -> Value {
     let hash = hash.map(|hash| format!("&package_hash={hash}")).unwrap_or_default();
     let path = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0{hash}");
     app.anonymous().get(&path).await.assert(200)["update_info"].take()
 }
 
-async fn download(app: &TestApp, url: &Value) -> Vec<u8> {
+pub(super) async fn download(app: &TestApp, url: &Value) -> Vec<u8> {
     let answer = app.anonymous().get(url.as_str().unwrap().strip_prefix(&app.base).unwrap()).await;
     answer.assert_status(200);
     answer.body
 }
 
 /// The files of an archive.
-fn files(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn files(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let mut archive = zip::ZipArchive::new(Cursor::new(archive)).unwrap();
     let names: Vec<String> = archive.file_names().map(|name| name.unwrap().into_owned()).collect();
     let mut read = |name: &String| {
@@ -64,7 +64,7 @@ fn files(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// What a device has after a diff (wire facts, part 5.3).
-fn applied(base: &[u8], diff: &[u8]) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn applied(base: &[u8], diff: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let (mut device, mut diff) = (files(base), files(diff));
     let marker: Value = serde_json::from_slice(&diff.remove("hotcodepush.json").unwrap()).unwrap();
     for deleted in marker["deletedFiles"].as_array().unwrap() {
@@ -75,14 +75,8 @@ fn applied(base: &[u8], diff: &[u8]) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Waits until releases have so many diffs in all.
-async fn attached(app: &TestApp, count: i64) {
+pub(super) async fn attached(app: &TestApp, count: i64) {
     until("the diffs are ready", async || (app.number("SELECT COUNT(*) FROM release_diffs").await == count).then_some(())).await;
-}
-
-/// Waits until the job has nothing to do.
-async fn settled(app: &TestApp) {
-    until("the job has nothing to do", async || (app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'diffs'").await == 0).then_some(()))
-        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,7 +125,7 @@ async fn promotions_and_rollbacks_share_diffs_and_a_rollback_has_one_from_what_i
             .await
             .assert(201);
     }
-    settled(&app).await;
+    app.diffs_settled().await;
     assert_eq!(app.number("SELECT MAX(times) FROM package_diffs").await, 1, "the same diff is never made twice");
     for key in [&production, &staging] {
         for (place, hash) in hashes.iter().enumerate().take(7) {
@@ -142,7 +136,7 @@ async fn promotions_and_rollbacks_share_diffs_and_a_rollback_has_one_from_what_i
     }
     // v9 has the files of v1, and replaces v8.
     ada.post("/v1/apps/demo/deployments/Staging/rollbacks", json!({ "targetRelease": "v1" })).await.assert(201);
-    settled(&app).await;
+    app.diffs_settled().await;
     let offered = check(&app, &staging, Some(&hashes[7])).await;
     assert_eq!(offered["label"], "v9");
     assert_eq!(applied(&bundles[7].0, &download(&app, &offered["download_url"]).await), files(&bundles[0].0));
@@ -179,7 +173,7 @@ async fn a_diff_carries_the_signature_of_its_release_or_deletes_the_one_before()
     }
     // A signature that did not change is carried, too.
     upload(&ada, "Production", &three).await;
-    settled(&app).await;
+    app.diffs_settled().await;
     let hash =
         text(&ada.get("/v1/apps/demo/deployments/Production/releases/v2").await.assert(200)["package"].take(), "packageHash").to_owned();
     let offered = check(&app, &production, Some(&hash)).await;
@@ -196,7 +190,7 @@ async fn a_poisoned_package_fails_alone_and_is_tried_again() {
     let poisoned = package("poisoned");
     let base = upload(&ada, "Staging", &package("one")).await;
     upload(&ada, "Production", &package("one")).await;
-    settled(&app).await;
+    app.diffs_settled().await;
     // The object changes behind the service's back before a diff is made.
     let id = app.texts("SELECT id FROM apps", &[]).await.remove(0);
     let key = BlobKey { app: id.parse().unwrap(), sha256: Sha256Hex::of(&poisoned.0) };
@@ -204,7 +198,7 @@ async fn a_poisoned_package_fails_alone_and_is_tried_again() {
         .await
         .assert(200);
     ada.upload("demo", "Staging", &poisoned.0, json!({ "appVersion": "1.0.0", "isDisabled": true })).await.assert(201);
-    settled(&app).await;
+    app.diffs_settled().await;
     let mut damaged = poisoned.0.clone();
     damaged[20_000] ^= 1;
     app.alter_object(&key, &damaged);
@@ -212,7 +206,7 @@ async fn a_poisoned_package_fails_alone_and_is_tried_again() {
         .await
         .assert(200);
     upload(&ada, "Production", &package("healthy")).await;
-    settled(&app).await;
+    app.diffs_settled().await;
     assert_eq!(app.texts("SELECT problem FROM package_diffs WHERE problem IS NOT NULL", &[]).await, ["target_damaged"]);
     let hash = text(&base, "packageHash");
     let offered = check(&app, &production, Some(hash)).await;
@@ -220,12 +214,9 @@ async fn a_poisoned_package_fails_alone_and_is_tried_again() {
     let offered = check(&app, &staging, Some(hash)).await;
     assert_eq!(offered["package_size"].as_u64(), Some(poisoned.0.len() as u64), "{offered}");
 
-    // Repaired, and looked at again.
+    // Repaired, and looked at again although nothing was released or reported.
     app.alter_object(&key, &poisoned.0);
     app.clock.advance(7 * HOUR);
-    ada.patch("/v1/apps/demo/deployments/Staging/release", json!({ "packageInfo": { "label": "v2", "description": "again" } }))
-        .await
-        .assert(200);
     until("the diff is made", async || {
         let offered = check(&app, &staging, Some(hash)).await;
         (offered["package_size"].as_u64().unwrap() < 20_000).then_some(())
@@ -280,7 +271,7 @@ async fn diffs_follow_the_devices_within_an_hour() {
             (with_diff * 10 >= 400 * 9).then_some(())
         })
         .await;
-        settled(&app).await;
+        app.diffs_settled().await;
         let release = ada.get("/v1/apps/demo/deployments/Staging").await.assert(200)["deployment"]["package"].take();
         let count = release["diffPackageMap"].as_object().unwrap().len();
         assert!((5..=15).contains(&count), "{count} diffs");
@@ -298,7 +289,7 @@ async fn a_release_that_is_deleted_or_corrected_meanwhile_keeps_nothing() {
     attached(&app, 1).await;
     let offered = check(&app, &key, Some(text(&first, "packageHash"))).await;
     ada.delete("/v1/apps/demo/deployments/Staging/history").await.assert(204);
-    settled(&app).await;
+    app.diffs_settled().await;
     assert_eq!(app.number("SELECT COUNT(*) FROM release_diffs").await, 0);
     // A URL that was given out works on, and after the grace time nothing is left.
     assert!(!download(&app, &offered["download_url"]).await.is_empty());
@@ -308,7 +299,7 @@ async fn a_release_that_is_deleted_or_corrected_meanwhile_keeps_nothing() {
     until("nothing is left", async || (app.number("SELECT COUNT(*) FROM blobs").await == 0).then_some(())).await;
     // Nor is anything known of it once the app is looked at again.
     upload(&ada, "Staging", &package("three")).await;
-    settled(&app).await;
+    app.diffs_settled().await;
     assert_eq!(app.number("SELECT COUNT(*) FROM package_diffs").await, 0);
 }
 
@@ -340,7 +331,7 @@ async fn two_processes_make_each_diff_once() {
                 ada.post(&format!("/v1/apps/{name}/deployments/Staging/promotions"), promotion).await.assert(201);
             }
         }
-        settled(&app).await;
+        app.diffs_settled().await;
     };
     tokio::select! {
         () = working => {}
@@ -350,4 +341,62 @@ async fn two_processes_make_each_diff_once() {
     // Of the newest releases, five each in four apps and two deployments; earlier ones keep theirs.
     assert!(app.number("SELECT COUNT(*) FROM release_diffs").await >= 40);
     assert_eq!(app.number("SELECT COUNT(*) FROM package_diffs WHERE problem IS NOT NULL").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_where_an_earlier_diff_may_have_left_an_empty_folder_has_no_diff() {
+    let app = with_diffs().await;
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    let video = noise(1);
+    let with = |content: &str, more: &[(&str, &[u8])]| {
+        Bundle::of(&[&[("CodePush/main.jsbundle", content.as_bytes()), ("CodePush/video.mp4", video.as_slice())], more].concat())
+    };
+    let mut hashes = Vec::new();
+    for bundle in [with("one", &[("CodePush/x/f", b"f")]), with("two", &[]), with("three", &[("CodePush/x", b"x")])] {
+        hashes.push(text(&upload(&ada, "Staging", &bundle).await, "packageHash").to_owned());
+        app.diffs_settled().await;
+    }
+    // A device that went from v1 to v2 by a diff still has the folder.
+    for (hash, is_diff) in [(&hashes[0], false), (&hashes[1], false)] {
+        let offered = check(&app, &staging, Some(hash)).await;
+        assert_eq!(offered["package_size"].as_u64().unwrap() < 20_000, is_diff, "{offered}");
+    }
+    assert_eq!(app.texts("SELECT problem FROM package_diffs WHERE problem IS NOT NULL", &[]).await, ["unsafe_names", "unsafe_names"]);
+    // Devices of v3 have the file, so nothing is in its place.
+    upload(&ada, "Staging", &with("four", &[("CodePush/x", b"x")])).await;
+    app.diffs_settled().await;
+    let offered = check(&app, &staging, Some(&hashes[2])).await;
+    assert!(offered["package_size"].as_u64().unwrap() < 20_000, "{offered}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_diffs_of_an_account_have_a_budget_and_uploads_are_not_refused_for_it() {
+    const LIMIT: i64 = 320_000;
+    let app = TestApp::spawn_with(Options::default().with("DIFFS", "on").with("LIMIT_STORED_BYTES", &LIMIT.to_string())).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    // Each diff has 40,000 bytes, two thirds of the package.
+    let shared = noise(1)[..20_000].to_vec();
+    for number in 2..=6 {
+        let bundle = Bundle::of(&[("CodePush/main.jsbundle", noise(number).as_slice()), ("CodePush/video.mp4", shared.as_slice())]);
+        upload(&ada, "Staging", &bundle).await;
+        app.diffs_settled().await;
+    }
+    let bytes = "SELECT CAST(SUM(size) AS BIGINT) FROM blobs WHERE is_diff";
+    let used = app.number(bytes).await;
+    assert!((LIMIT - 41_000..=LIMIT).contains(&used), "{used}");
+    let path = "/v1/apps/demo/deployments/Staging/releases/v5/diffs";
+    let sources = ada.get(path).await.assert(200)["diffs"]["sources"].take();
+    let sources = sources.as_array().unwrap();
+    let without: Vec<&Value> = sources.iter().filter(|source| source["status"] == "none").collect();
+    assert_eq!((sources.len(), without.len()), (4, 3), "{sources:?}");
+    assert!(without.iter().all(|source| source["problem"] == "no_room" && source["isFault"] == false && source["retryTime"].is_i64()));
+    // Those of the releases before went first, but their bytes are kept for two days.
+    attached(&app, 1).await;
+    app.signed_in_reader("ada").await.open("/dashboard/usage").await.shows("Diffs").shows("No more diffs are made");
+    app.clock.advance(49 * HOUR);
+    until("there is room again", async || (app.number(bytes).await < 100_000).then_some(())).await;
+    app.clock.advance(7 * HOUR);
+    attached(&app, 4).await;
 }

@@ -74,6 +74,8 @@ async fn every_problem_has_a_name_and_words_and_faults_say_what_to_do() {
         ("target_damaged", true),
         ("base_damaged", true),
         ("not_applicable", true),
+        ("no_room", false),
+        ("unfinished", true),
     ] {
         app.refuse_diff("Production", (3, 4), problem).await;
         let found = diffs(&ada, "v4").await["sources"].take();
@@ -82,8 +84,12 @@ async fn every_problem_has_a_name_and_words_and_faults_say_what_to_do() {
         assert_eq!(found[0]["advice"].as_str().is_some(), is_fault, "{found}");
         let now = app.clock.now().0;
         assert_eq!(found[0]["foundTime"], json!(now));
-        let is_tried_again = ["target_damaged", "base_damaged", "too_many_files"].contains(&problem);
-        assert_eq!(found[0]["retryTime"], if is_tried_again { json!(now + 6 * 60 * 60 * 1_000) } else { Value::Null });
+        let tried_again = match problem {
+            "target_damaged" | "base_damaged" | "too_many_files" | "no_room" => json!(now + 6 * 60 * 60 * 1_000),
+            "unfinished" => json!(now + 7 * 24 * 60 * 60 * 1_000),
+            _ => Value::Null,
+        };
+        assert_eq!(found[0]["retryTime"], tried_again, "{problem}");
         // What is wrong with the release itself stops all its diffs.
         let is_of_release = ["target_damaged", "other_hash"].contains(&problem);
         assert_eq!(found[1]["status"], if is_of_release { "none" } else { "pending" }, "{problem}");

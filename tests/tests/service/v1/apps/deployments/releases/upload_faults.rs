@@ -245,6 +245,35 @@ async fn an_archive_with_too_much_uncompressed_data_is_refused() {
     ada.upload("demo", "Staging", &Bundle::of(&[("a", b"1"), ("b", b"2"), ("c", b"3")]).0, info).await.assert(201);
 }
 
+/// Data with the codes that deflate has for text: nine bits for each of these bytes.
+fn nine_bits_each(data: &[u8]) -> Vec<u8> {
+    let mut bits = vec![true, true, false];
+    for byte in data {
+        let code = 0b1_1001_0000 + u16::from(byte - 144);
+        bits.extend((0..9).rev().map(|bit| code >> bit & 1 == 1));
+    }
+    bits.extend([false; 7]);
+    bits.chunks(8).map(|chunk| chunk.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn compressed_data_that_is_filled_up_is_refused() {
+    let (app, ada, before) = prepared(Options::default()).await;
+    let content = [200; 20_000];
+    let with = |body: Vec<u8>| {
+        let length = u32::try_from(body.len()).unwrap();
+        archive(&[deflated("filled.bin", &content).both(|header| header.compressed = length).with(|entry| entry.body = body)])
+    };
+    let empty_blocks = |count: usize| [[0, 0, 0, 255, 255].repeat(count), nine_bits_each(&content)].concat();
+    let info = json!({ "appVersion": "1.0.0" });
+    let refusal = ada.upload("demo", "Staging", &with(empty_blocks(1_000)), info.clone()).await.refused(400);
+    assert!(refusal.contains("filled.bin"), "{refusal}");
+    assert_eq!(app.leftovers().await, before);
+    // The least efficient compression is fine.
+    assert!(nine_bits_each(&content).len() > 22_000);
+    ada.upload("demo", "Staging", &with(empty_blocks(100)), info).await.assert(201);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_over_the_limit_is_413_with_or_without_content_length() {
     let (app, ada, before) = prepared(Options::default().with("LIMIT_MAX_UPLOAD_BYTES", "64KiB")).await;

@@ -1,0 +1,135 @@
+//! Work on packages that may fail again and again, or even end the process: it must not keep the app's other releases from their diffs.
+
+use std::time::Duration;
+
+use shared::ids::AppId;
+use tokio::time::timeout;
+
+use super::Problem;
+use super::repo::{self, MadeRow, ReleaseRow, Target};
+use crate::domain::context::Context;
+use crate::domain::error::{Cause, Error, Result, chain};
+use crate::domain::outbox::{self, Lease};
+
+/// How long reading a package may take: a storage may send a byte now and then.
+const READING: Duration = Duration::from_mins(10);
+/// How long work on one package may take.
+const WORKING: Duration = Duration::from_mins(20);
+/// After so many failures of an app with nothing done in between, what is tried next is on trial.
+const PATIENCE: i64 = 4;
+
+/// Why work on a package failed. Both may pass.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The package could not be read: if that stays so, it is damaged.
+    Reading(Error),
+    /// Anything else, such as a full disk or a storage that takes no diff. It says nothing about the package.
+    Other(Error),
+}
+
+impl Failure {
+    /// A failure to read a package.
+    pub(super) fn reading(cause: impl Into<Cause>) -> Self {
+        Self::Reading(Error::unavailable(cause))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+/// What work on a package gives: a value, a problem of the package, or a failure.
+pub(super) type Worked<T> = std::result::Result<std::result::Result<T, Problem>, Failure>;
+
+/// Reads from the storage, for a while at most.
+pub(super) async fn in_time<T>(reading: impl Future<Output = Worked<T>>) -> Worked<T> {
+    timeout(READING, reading).await.unwrap_or_else(|_| Err(Failure::reading("work on a package for a diff took too long")))
+}
+
+/// The work on the diffs of one release. On trial, a package counts as one that ends the process until the work on it has ended: if it never does, this is what
+/// stays recorded. If the package cannot be read on trial, that is recorded, too, if the storage is there. Another failure never is.
+#[derive(Debug)]
+pub(super) struct Trial<'w> {
+    pub app: &'w Context,
+    pub of: &'w AppId,
+    pub target: Target<'w>,
+    pub lease: &'w Lease,
+    /// Failures since something was done, processes that ended included.
+    pub attempts: i64,
+    /// Whether such work has ended the process before.
+    pub is_suspect: bool,
+}
+
+impl Trial<'_> {
+    /// Does some work for the diffs from these packages. `problem` is what a failure on trial means. Errors: those that may pass.
+    pub(super) async fn run<T>(
+        &self,
+        bases: &[ReleaseRow],
+        problem: Problem,
+        work: impl Future<Output = Worked<T>>,
+    ) -> Result<std::result::Result<T, Problem>> {
+        let work = async {
+            let late = |_| Err(Error::unavailable("making a diff took too long").into());
+            timeout(WORKING, work).await.unwrap_or_else(late)
+        };
+        if !self.is_on() {
+            return work.await.map_err(Error::from);
+        }
+        let mut tx = self.app.db.write().await?;
+        for base in bases {
+            repo::record(&mut tx, self.of, self.target, &failed(base, Problem::Unfinished, self.app)).await?;
+        }
+        tx.commit().await?;
+        let done = match work.await {
+            Err(Failure::Reading(error)) if self.app.storage.probe().await.is_ok() => {
+                tracing::warn!(cause = chain(&error), problem = problem.as_str(), "a package for a diff cannot be read");
+                Ok(Err(problem))
+            }
+            done => done.map_err(Error::from),
+        };
+        let mut tx = self.app.db.write().await?;
+        for base in bases {
+            repo::forget(&mut tx, self.of, self.target, &base.blob_sha256).await?;
+        }
+        tx.commit().await?;
+        done
+    }
+
+    /// Whether what is done now is on trial.
+    pub(super) fn is_on(&self) -> bool {
+        self.attempts >= PATIENCE || self.is_suspect
+    }
+
+    /// Records what became of a diff.
+    pub(super) async fn record(&mut self, row: &MadeRow) -> Result<()> {
+        let mut tx = self.app.db.write().await?;
+        repo::record(&mut tx, self.of, self.target, row).await?;
+        if self.attempts > 0 {
+            outbox::forgive(&mut tx, self.lease).await?;
+        }
+        tx.commit().await?;
+        self.attempts = 0;
+        Ok(())
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Reading(error) | Failure::Other(error) => error,
+        }
+    }
+}
+
+/// The row of a diff that cannot be made.
+pub(super) fn failed(base: &ReleaseRow, problem: Problem, app: &Context) -> MadeRow {
+    MadeRow { base_sha256: base.blob_sha256.clone(), blob_sha256: None, size: 0, problem: Some(problem), made_time: app.now() }
+}
