@@ -60,6 +60,11 @@ impl BrokenNetwork {
         *self.plan.lock().unwrap() = Some((request.to_owned(), cut));
     }
 
+    /// Whether it has met the request that it is to cut.
+    pub fn has_met(&self) -> bool {
+        self.plan.lock().unwrap().is_none()
+    }
+
     /// Ends the stall of a request, now or when it comes to it.
     pub fn go_on(&self) {
         self.go_on.add_permits(1);

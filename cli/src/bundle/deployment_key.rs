@@ -152,11 +152,11 @@ fn is_placeholder_server(address: &str) -> bool {
 /// Why builds of a platform ask for no updates, each as the end of "the iOS app …". Nothing without native files, or if a build setting inserts a value.
 pub(super) fn faults(project: &Project, expo: Option<&expo::Config>, platform: Platform, options: &NativeOptions) -> Vec<String> {
     let all = |name: &str| all(project, expo, platform, options, name);
-    let has_files = expo.is_none() && settings::has_files(project, platform, options);
+    let can_have = expo.is_none() && settings::can_have(project, platform, options);
     let keys = all(NAME);
     let servers: Vec<Setting> = SERVER_NAMES.iter().flat_map(|name| all(name)).collect();
     let mut faults = Vec::new();
-    if keys.is_empty() && has_files {
+    if keys.is_empty() && can_have {
         faults.push(format!("has no deployment key ({NAME}): unless its code sets one, devices get no updates"));
     }
     for Setting { text, source } in &keys {
@@ -166,7 +166,7 @@ pub(super) fn faults(project: &Project, expo: Option<&expo::Config>, platform: P
             faults.push(format!("has the placeholder {} in {source} instead of a deployment key: devices get no updates", text.trim()));
         }
     }
-    if servers.is_empty() && has_files {
+    if servers.is_empty() && can_have {
         let name = if platform == Platform::Ios { SERVER_NAMES[1] } else { SERVER_NAMES[0] };
         faults.push(format!("has no server address ({name}): unless its code sets one, devices ask App Center, which was shut down"));
     }

@@ -35,9 +35,12 @@ pub(super) fn of_native(project: &Project, platform: Platform, options: &NativeO
     files.iter().flat_map(|file| of_file(file)).collect()
 }
 
-/// Whether the native project has a file that can have settings.
-pub(super) fn has_files(project: &Project, platform: Platform, options: &NativeOptions) -> bool {
-    !target_version::settings_files(&project.root, project.name(), platform, options).is_empty()
+/// Whether there is a native project that can have settings. One for Android may lack a file of strings, and so the settings as well.
+pub(super) fn can_have(project: &Project, platform: Platform, options: &NativeOptions) -> bool {
+    match platform {
+        Platform::Android => gradle::find(&project.root, options.gradle_file.as_deref()).is_some(),
+        Platform::Ios => !target_version::settings_files(&project.root, project.name(), platform, options).is_empty(),
+    }
 }
 
 /// The value in the configuration of Expo, which the native project is made from.

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use super::{Answer, Client};
 use crate::config::server::ServerUrl;
 use crate::error::Result;
-use crate::output::interrupt::{self, Step};
+use crate::output::interrupt::{self, Message, Step};
 use crate::output::progress::Progress;
 
 /// The bytes that are read and sent at once.
@@ -32,8 +32,10 @@ pub(crate) struct Upload {
     pub file: Arc<File>,
     /// Its length.
     pub size: u64,
-    /// The command that shows whether it is released.
-    pub look: String,
+    /// What an interruption leaves behind before the whole package is sent.
+    pub incomplete: Message,
+    /// The same afterwards: the server may release it.
+    pub sent: Message,
 }
 
 impl Client {
@@ -82,11 +84,8 @@ impl Client {
         upload: &Upload,
         progress: &Progress,
     ) -> Result<Answer<T>> {
-        let again = "Run the command again: the upload starts from the beginning.";
-        let step = Arc::new(UploadStep {
-            step: interrupt::step("the upload was not complete, so nothing was released", again),
-            look: upload.look.clone(),
-        });
+        let Message { what, next } = upload.incomplete.clone();
+        let step = Arc::new(UploadStep { step: interrupt::step(what, next), sent: upload.sent.clone() });
         let build = |request: reqwest::RequestBuilder| {
             progress.restart();
             progress.handle().set_message("Uploading");
@@ -107,14 +106,13 @@ impl Client {
 /// The step of an upload.
 struct UploadStep {
     step: Step,
-    look: String,
+    sent: Message,
 }
 
 impl UploadStep {
     /// The whole package is on its way. That stays so when it is sent again, after a lost answer.
     fn is_sent(&self) {
-        let what = "the package is sent, and the server may release it";
-        self.step.now(what, format!("Run {} to see whether it did.", self.look));
+        self.step.now(self.sent.what.as_str(), self.sent.next.as_str());
     }
 }
 

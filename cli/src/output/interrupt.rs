@@ -7,10 +7,34 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Kind};
 
-/// What to say now: what is done and what to do next. Nothing outside of steps, which change nothing.
-static NOW: Mutex<Option<(String, String)>> = Mutex::new(None);
+/// What to say now.
+static NOW: Mutex<Now> = Mutex::new(Now { step: None, so_far: None });
 /// Whether it is said. Ctrl-C at a question comes both as a signal and as a key.
 static IS_SAID: AtomicBool = AtomicBool::new(false);
+
+/// What Ctrl-C leaves behind, and how to go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    /// Completes "interrupted: …".
+    pub(crate) what: String,
+    /// What to do next; empty if there is nothing to do.
+    pub(crate) next: String,
+}
+
+impl Message {
+    /// A message.
+    pub(crate) fn new(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { what: what.into(), next: next.into() }
+    }
+}
+
+/// What to say now.
+struct Now {
+    /// Within a step.
+    step: Option<Message>,
+    /// Outside of steps. Nothing for commands that have changed nothing.
+    so_far: Option<Message>,
+}
 
 /// Temporary folders. The exit drops nothing, so they are removed before it.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -30,18 +54,23 @@ pub(crate) struct Step {
 /// Begins a step. `what` completes "interrupted: …".
 pub(crate) fn step(what: impl Into<String>, next: impl Into<String>) -> Step {
     let mut now = NOW.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_inner = now.is_some();
+    let is_inner = now.step.is_some();
     if !is_inner {
-        *now = Some((what.into(), next.into()));
+        now.step = Some(Message::new(what, next));
     }
     Step { is_inner }
+}
+
+/// Says this outside of steps from now on.
+pub(crate) fn so_far(message: Message) {
+    NOW.lock().unwrap_or_else(PoisonError::into_inner).so_far = Some(message);
 }
 
 impl Step {
     /// Says something else from now on.
     pub(crate) fn now(&self, what: impl Into<String>, next: impl Into<String>) {
         if !self.is_inner {
-            *NOW.lock().unwrap_or_else(PoisonError::into_inner) = Some((what.into(), next.into()));
+            NOW.lock().unwrap_or_else(PoisonError::into_inner).step = Some(Message::new(what, next));
         }
     }
 }
@@ -49,7 +78,7 @@ impl Step {
 impl Drop for Step {
     fn drop(&mut self) {
         if !self.is_inner {
-            *NOW.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            NOW.lock().unwrap_or_else(PoisonError::into_inner).step = None;
         }
     }
 }
@@ -65,7 +94,8 @@ pub(crate) fn report() {
         let _ = fs::remove_dir_all(folder);
     }
     super::terminal::restore();
-    if let Some((what, next)) = now.as_ref() {
+    super::terminal::silence_others();
+    if let Some(Message { what, next }) = now.step.as_ref().or(now.so_far.as_ref()) {
         Error::new(Kind::Interrupted, format!("interrupted: {what}"), next).print();
     }
 }

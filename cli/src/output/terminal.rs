@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
+use std::thread::{self, ThreadId};
 
 use console::{Style, Term};
 
@@ -9,6 +10,9 @@ use super::table::printable;
 
 /// The first failure to write to standard output.
 static LOST: OnceLock<String> = OnceLock::new();
+
+/// The only thread that may still print.
+static LAST: OnceLock<ThreadId> = OnceLock::new();
 
 /// Colors for one of the two streams. Without a terminal, or with `NO_COLOR`, text stays plain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +97,9 @@ pub(crate) fn is_wide() -> bool {
 
 /// Prints a line to standard error. Control characters, as in text from the server, are not printed.
 pub(crate) fn line(text: &str) {
+    if is_silenced() {
+        return;
+    }
     super::progress::suspended(|| {
         // Nobody reads a closed pipe.
         let _ = writeln!(io::stderr(), "{}", printable(text));
@@ -106,6 +113,9 @@ pub(crate) fn print(text: &str) {
 
 /// Prints bytes to standard output, as [`print()`] does.
 pub(crate) fn print_bytes(bytes: &[u8]) {
+    if is_silenced() {
+        return;
+    }
     let mut out = io::stdout();
     if let Err(error) = out.write_all(bytes).and_then(|()| out.flush())
         && error.kind() != io::ErrorKind::BrokenPipe
@@ -113,6 +123,16 @@ pub(crate) fn print_bytes(bytes: &[u8]) {
         // Only the first one counts.
         let _ = LOST.set(error.to_string());
     }
+}
+
+/// Lets no other thread print anymore: what this one says ends the program, and a command that still runs would go on below it.
+pub(crate) fn silence_others() {
+    // The first one that ends the program says why.
+    let _ = LAST.set(thread::current().id());
+}
+
+fn is_silenced() -> bool {
+    LAST.get().is_some_and(|last| *last != thread::current().id())
 }
 
 /// Why output was lost, as on a full disk. Commands go on, since what they did is done; the program fails at its end.

@@ -16,6 +16,7 @@ pub(crate) use self::difference::{Change, Difference, differences, summary};
 pub(crate) use self::file::{BinaryVersion, Fingerprints, NAME};
 
 use super::project::Project;
+use super::public_key::{self, PublicKey};
 use super::target_version::{self, NativeOptions, TargetVersion};
 use super::{Platform, engine, expo};
 use crate::error::{Kind, Result};
@@ -110,6 +111,11 @@ impl NativeProject {
         lists.iter().any(|list| self.project.manifest.get(list).is_some_and(|list| list.get(package).is_some()))
     }
 
+    /// Whether a package is installed, named or not.
+    pub(crate) fn has(&self, package: &str) -> bool {
+        self.project.package(package).is_some()
+    }
+
     /// The platforms that the project has.
     pub(crate) fn platforms(&self) -> Vec<Platform> {
         let of_expo = self.expo.as_ref().map(|config| config.value.get("platforms").and_then(serde_json::Value::as_array));
@@ -132,6 +138,11 @@ impl NativeProject {
     /// The app version that the project builds. Errors: why it cannot be determined.
     pub(crate) fn version(&self, platform: Platform) -> Result<TargetVersion, String> {
         target_version::of_project(&self.project, self.expo.as_ref(), platform, &self.options)
+    }
+
+    /// The public key with which its builds verify releases, if it has one.
+    pub(crate) fn public_key(&self, platform: Platform) -> Option<PublicKey> {
+        public_key::of_project(&self.project, self.expo.as_ref(), platform, &self.options)
     }
 
     /// The native code of a binary that is built from what is installed.

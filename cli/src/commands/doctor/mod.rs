@@ -46,9 +46,11 @@ impl DoctorCommand {
                 deployment: &deployment.name,
                 key: &deployment.key,
             });
-            sdk::check(context, place.as_ref(), target.only, &mut report).await;
+            sdk::check(context, place.as_ref(), &target, client.is_some(), &mut report).await;
         }
-        project::check_platforms(context, &mut report);
+        if let Some(platform) = project::check_platforms(context, &mut report) {
+            sdk::check_platform(context, platform, &mut report);
+        }
         sdk::concerns(context, &mut report);
         toolchain::check(&mut report).await;
         report.finish()

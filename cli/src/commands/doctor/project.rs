@@ -27,15 +27,15 @@ pub(super) fn check_file(report: &mut Report<'_>) {
     }
 }
 
-/// Whether both platforms of the project have an app, if one has.
-pub(super) fn check_platforms(context: &Context, report: &mut Report<'_>) {
-    let Some(found) = context.project.as_ref().filter(|_| given("UPDRAFT_APP").is_none()) else { return };
+/// Whether both platforms of the project have an app, if one has. Returns the one without.
+pub(super) fn check_platforms(context: &Context, report: &mut Report<'_>) -> Option<Platform> {
+    let found = context.project.as_ref().filter(|_| given("UPDRAFT_APP").is_none())?;
     let folder = found.path.parent().unwrap_or(Path::new("."));
-    if let Some(platform) = concerns::platform_without_app(folder, &found.project) {
-        let (title, name) = (platform.title(), platform.name());
-        let text = format!("{title} has no app: the table [{name}] in updraft.toml is missing, so no command releases to it");
-        report.warning(APP, text, format!("Run `updraft init --platform {name}`."));
-    }
+    let platform = concerns::platform_without_app(folder, &found.project)?;
+    let (title, name) = (platform.title(), platform.name());
+    let text = format!("{title} has no app: the table [{name}] in updraft.toml is missing, so no command releases to it");
+    report.warning(APP, text, format!("Run `updraft init --platform {name}`."));
+    Some(platform)
 }
 
 /// Whether variables contradict the project file.
@@ -55,8 +55,33 @@ pub(super) struct Target {
     pub(super) only: Option<Platform>,
 }
 
+impl Target {
+    /// The deployment, if app and deployment are known: `Production of demo (iOS)`.
+    pub(super) fn named(&self, context: &Context) -> Option<String> {
+        let app = context.app(self.app.as_deref()).ok()?;
+        let given_deployment = given("UPDRAFT_DEPLOYMENT");
+        let deployment = context.deployment(given_deployment.as_deref()).ok()?;
+        Some(self.of(&format!("{deployment} of {app}")))
+    }
+
+    /// Its platform, as the end of a sentence; nothing if it is for all.
+    pub(super) fn of_platform(&self) -> String {
+        self.only.map(|platform| format!(" for {}", platform.title())).unwrap_or_default()
+    }
+
+    /// A name with the platform.
+    fn of(&self, name: &str) -> String {
+        self.only.map_or_else(|| name.to_owned(), |platform| format!("{name} ({})", platform.title()))
+    }
+}
+
 fn given(variable: &str) -> Option<String> {
     std::env::var(variable).ok().filter(|value| !value.is_empty())
+}
+
+/// Why the server cannot be asked, without a client that works.
+pub(super) fn without_client(context: &Context) -> &'static str {
+    if context.client().is_ok() { "the server or the credential does not work" } else { "you are not signed in" }
 }
 
 /// The apps that commands here would use: that of each platform's table, or the one of the project.
@@ -79,19 +104,21 @@ pub(super) async fn check_remote(
     report: &mut Report<'_>,
 ) -> Option<(String, Deployment)> {
     let given_deployment = given("UPDRAFT_DEPLOYMENT");
-    let of = |name: &str| target.only.map_or_else(|| name.to_owned(), |platform| format!("{name} ({})", platform.title()));
     let Ok(app) = context.app(target.app.as_deref()) else {
         report.pending(APP, "none is set", None);
         report.pending(DEPLOYMENT, "no app is set", None);
         return None;
     };
     let Some(client) = client else {
-        report.pending(APP, "you are not signed in", None);
-        report.pending(DEPLOYMENT, "you are not signed in", None);
+        let why = without_client(context);
+        let unknown = |name: &str| format!("{}: {why}", target.of(name));
+        report.pending(APP, unknown(app), None);
+        let deployment = context.deployment(given_deployment.as_deref());
+        report.pending(DEPLOYMENT, deployment.map_or_else(|_| why.to_owned(), unknown), None);
         return None;
     };
     match nearest::app(client, app, client.get::<AppAnswer>(&path(["v1", "apps", app])).await).await {
-        Ok(_) => report.ok(APP, of(app)),
+        Ok(_) => report.ok(APP, target.of(app)),
         Err(error) => {
             report.failed(APP, &error);
             report.skipped(DEPLOYMENT, "the app was not found");
@@ -105,7 +132,7 @@ pub(super) async fn check_remote(
     let found = client.get::<DeploymentAnswer>(&path(["v1", "apps", app, "deployments", deployment])).await;
     match nearest::deployment(client, app, deployment, found).await {
         Ok(answer) => {
-            report.ok(DEPLOYMENT, of(deployment));
+            report.ok(DEPLOYMENT, target.of(deployment));
             Some((app.to_owned(), answer.value.deployment))
         }
         Err(error) => {

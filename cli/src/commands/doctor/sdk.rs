@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::key::{self, Fault, HIDDEN};
+use super::project::{self, Target};
 use super::report::Report;
 use crate::bundle;
 use crate::client::Client;
@@ -29,24 +30,39 @@ pub(super) struct Place<'p> {
     pub(super) key: &'p str,
 }
 
-/// Checks each file that is to have the server and the key, or those of one platform. Without a deployment whose key is known, it checks what every
-/// deployment needs.
-pub(super) async fn check(context: &Context, place: Option<&Place<'_>>, only: Option<Platform>, report: &mut Report<'_>) {
+/// Checks each file that is to have the server and the key of a target, or those of its platform. Without a deployment whose key is known, it checks what
+/// every deployment needs.
+pub(super) async fn check(context: &Context, place: Option<&Place<'_>>, target: &Target, has_client: bool, report: &mut Report<'_>) {
     let Some(folder) = folder(context) else { return report.skipped(SDK, "there is no working directory") };
     let known = place.filter(|place| place.key != HIDDEN);
     let server = server(context);
-    let Some(files) = state::of(&folder, server.as_deref(), known.map(|place| place.key), only) else {
+    let Some(files) = state::of(&folder, server.as_deref(), known.map(|place| place.key), target.only) else {
         return report.skipped(SDK, "this is not a React Native, Expo, Cordova or Capacitor project");
     };
     let Some(known) = known else {
-        for file in files.iter().filter(|file| folder.join(&file.path).exists()) {
-            alone(file, server.as_deref(), report);
+        for file in files.iter().filter(|file| file.is_expected(&folder)) {
+            alone(file, server.as_deref(), "updraft init", report);
         }
-        let why = if place.is_some() { "you cannot read the deployment's key" } else { "no deployment is known" };
-        return report.pending(SDK, format!("{why}, so it was not checked that the project has its key"), None);
+        let (why, whose) = match (target.named(context), place.is_some()) {
+            (Some(name), true) => (format!("you cannot read the key of {name}"), "it".to_owned()),
+            (Some(name), false) if has_client => (format!("{name} could not be read"), "its key".to_owned()),
+            (Some(name), false) => (project::without_client(context).to_owned(), format!("the key of {name}")),
+            (None, _) => (format!("no deployment is known{}", target.of_platform()), "its key".to_owned()),
+        };
+        return report.pending(SDK, format!("{why}, so it was not checked that the project has {whose}"), None);
     };
     for file in files {
         one(context, &file, known, report).await;
+    }
+}
+
+/// Checks the files of a platform that no command here releases to, although the project has it.
+pub(super) fn check_platform(context: &Context, platform: Platform, report: &mut Report<'_>) {
+    let (folder, server) = (folder(context), server(context));
+    let files = folder.as_deref().and_then(|folder| state::of(folder, server.as_deref(), None, Some(platform))).unwrap_or_default();
+    let command = format!("updraft init --platform {}", platform.name());
+    for file in files.iter().filter(|file| folder.as_deref().is_some_and(|folder| file.is_expected(folder))) {
+        alone(file, server.as_deref(), &command, report);
     }
 }
 
@@ -118,20 +134,24 @@ async fn one(context: &Context, file: &FileState, place: &Place<'_>, report: &mu
     let faults: Vec<Fault> = server_fault(file, Some(place.server)).into_iter().chain(key).collect();
     let right = format!("has the server address and the key of {of}");
     let next = "Run `updraft init`: it writes both. If the project uses another server or deployment, correct updraft.toml.";
-    say_faults(file, faults, &right, next, report);
+    say_faults(file, faults, &right, next.to_owned(), report);
 }
 
-/// Checks a file without a deployment to compare it with.
-fn alone(file: &FileState, server: Option<&str>, report: &mut Report<'_>) {
+/// Checks a file without a deployment to compare it with. `command` sets the project up.
+fn alone(file: &FileState, server: Option<&str>, command: &str, report: &mut Report<'_>) {
     let key = match file.key {
         Setting::Missing => Some(Fault { text: "lacks a deployment key".to_owned(), is_fatal: true }),
         _ => key::fault_of_any(&file.keys),
     };
     let faults: Vec<Fault> = server_fault(file, server).into_iter().chain(key).collect();
-    say_faults(file, faults, "has a server address and a deployment key", "Run `updraft init`: it writes both.", report);
+    let next = match file.by_hand {
+        Some(_) => format!("Run `{command}`: it says what to write there."),
+        None => format!("Run `{command}`: it writes both."),
+    };
+    say_faults(file, faults, "has a server address and a deployment key", next, report);
 }
 
-fn say_faults(file: &FileState, mut faults: Vec<Fault>, right: &str, next: &str, report: &mut Report<'_>) {
+fn say_faults(file: &FileState, mut faults: Vec<Fault>, right: &str, next: String, report: &mut Report<'_>) {
     let path = &file.path;
     if faults.is_empty() {
         return report.ok(SDK, format!("{path} {right}"));
@@ -139,9 +159,9 @@ fn say_faults(file: &FileState, mut faults: Vec<Fault>, right: &str, next: &str,
     // The others end with what follows.
     faults.sort_by_key(|fault| !fault.is_fatal);
     let texts: Vec<&str> = faults.iter().map(|fault| fault.text.as_str()).collect();
-    let next = match &file.by_hand {
+    let next = match file.advice() {
         Some(why) => format!("`updraft init` cannot write it: {why}."),
-        None => next.to_owned(),
+        None => next,
     };
     say(report, faults.iter().any(|fault| fault.is_fatal), format!("{path} {}", texts.join(", and ")), next);
 }

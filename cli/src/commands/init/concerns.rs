@@ -1,4 +1,5 @@
-//! What keeps a project that is set up from getting updates: no CodePush SDK, a platform without an app, or a server that only this machine reaches.
+//! What keeps a project that is set up from getting updates: no CodePush SDK, a platform without an app, a public key that devices cannot
+//! read, or a server that only this machine reaches.
 
 use std::path::Path;
 
@@ -7,9 +8,10 @@ use serde_json::Value;
 use super::detect::{self, Kind};
 use super::plan::{Plan, Platform};
 use crate::bundle::fingerprint::{Fingerprints, NAME, NativeProject};
-use crate::bundle::{self, sdk};
+use crate::bundle::{self, PublicKey, sdk};
 use crate::config::project::Project;
 use crate::config::server;
+use crate::package::signature::VerifyingKey;
 
 /// How many binaries a text names.
 const MAX_NAMED: usize = 5;
@@ -30,7 +32,23 @@ pub(in crate::commands) fn of(folder: &Path, server: Option<&str>) -> Vec<Concer
     let plan = Plan::new(folder.to_owned());
     let Some(kind) = detect::kind(&plan) else { return Vec::new() };
     let without_sdk = removed_sdk(&plan, kind).or_else(|| missing_sdk(&plan, kind)).or_else(|| uninstalled_sdk(&plan, kind));
-    [without_sdk, server.and_then(unreachable_server)].into_iter().flatten().collect()
+    let of_keys = if kind.is_built() { malformed_keys(folder) } else { Vec::new() };
+    [without_sdk, server.and_then(unreachable_server)].into_iter().flatten().chain(of_keys).collect()
+}
+
+/// Public keys of the native projects with which devices refuse every release, in the words of `release`.
+fn malformed_keys(folder: &Path) -> Vec<Concern> {
+    let Some(project) = NativeProject::of_files(folder) else { return Vec::new() };
+    let concern = |platform: bundle::Platform| {
+        let PublicKey { text, source } = project.public_key(platform)?;
+        let why = VerifyingKey::of_app(&text, platform == bundle::Platform::Ios).err()?;
+        Some(Concern {
+            text: format!("the public key of the {} app ({source}) {why}: devices refuse every release", platform.title()),
+            next: "Correct it, and ship a new build.".to_owned(),
+            is_fatal: true,
+        })
+    };
+    [bundle::Platform::Ios, bundle::Platform::Android].into_iter().filter_map(concern).collect()
 }
 
 /// The platform of a React Native or Expo project that has no app in the project file, if the other platform has one.

@@ -8,7 +8,8 @@ use super::strings;
 
 /// How deep below `ios` an `Info.plist` can be.
 const DEPTH: usize = 4;
-const STRINGS: &str = "android/app/src/main/res/values/strings.xml";
+/// The file with the strings of an Android app.
+pub(super) const STRINGS: &str = "android/app/src/main/res/values/strings.xml";
 
 /// The changes to a React Native project.
 pub(super) fn plan(plan: &mut Plan, sdk: &Sdk) {
@@ -62,12 +63,25 @@ fn android(plan: &mut Plan, sdk: &Sdk) {
             file,
             &format!("it sets the deployment key, and a second one in strings.xml would break the build. Set there: {values}"),
         );
-    } else if plan.has(STRINGS) {
-        plan.edit(STRINGS, |text| strings::edit(text, sdk));
+    } else if let Some(file) = strings_file(plan) {
+        plan.edit(&file, |text| strings::edit(text, sdk));
     } else {
-        let values = format!("CodePushServerUrl {} and CodePushDeploymentKey {}", sdk.url, sdk.key);
-        plan.by_hand(STRINGS, &format!("the file does not exist. Add these strings to the app's resources: {values}"));
+        let lines = strings::to_copy(sdk);
+        plan.by_hand(STRINGS, &format!("the file does not exist. Add these strings to the <resources> of the app: `{lines}`"));
     }
+}
+
+/// The file of the app's strings: the one that every project begins with, or another one that already has the deployment key.
+fn strings_file(plan: &Plan) -> Option<String> {
+    if plan.has(STRINGS) {
+        return Some(STRINGS.to_owned());
+    }
+    let (folder, _) = STRINGS.rsplit_once('/')?;
+    let entries = std::fs::read_dir(plan.root().join(folder)).ok()?;
+    let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    let files = names.into_iter().filter(|name| name.ends_with(".xml")).map(|name| format!("{folder}/{name}"));
+    files.into_iter().find(|file| plan.read(file).is_some_and(|text| text.contains("CodePushDeploymentKey")))
 }
 
 /// Files named `Info.plist`, below what is the project's own.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::plan::{Plan, Platform, Sdk};
-use super::{detect, values};
+use super::{detect, react_native, values};
 
 /// A file that is to have the server and the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,18 @@ pub(in crate::commands) struct FileState {
     pub(in crate::commands) keys: Vec<String>,
     /// Why `updraft init` cannot write it, if it cannot.
     pub(in crate::commands) by_hand: Option<String>,
+}
+
+impl FileState {
+    /// Whether the project in a folder is to have it: it has it, or it has an Android project, which cannot do without.
+    pub(in crate::commands) fn is_expected(&self, folder: &Path) -> bool {
+        self.path == react_native::STRINGS || folder.join(&self.path).exists()
+    }
+
+    /// What to do by hand, if `updraft init` cannot write it and what to write is known.
+    pub(in crate::commands) fn advice(&self) -> Option<&str> {
+        self.by_hand.as_deref().filter(|why| !why.contains(UNKNOWN.0) && !why.contains(UNKNOWN.1))
+    }
 }
 
 /// A setting in a file.

@@ -4,6 +4,31 @@ use super::edits::Edits;
 use super::plan::{ByHand, Sdk};
 use crate::xml;
 
+/// A string of the SDK.
+struct Line {
+    name: &'static str,
+    /// Its value, as it is written in the file.
+    encoded: String,
+    /// The whole element.
+    whole: String,
+}
+
+/// The strings of the server and the key.
+fn lines(sdk: &Sdk) -> [Line; 2] {
+    let line = |name: &'static str, value: &str, rest: &str| {
+        // Android reads an apostrophe only after a backslash.
+        let encoded = xml::encoded(value).replace("&apos;", "\\'");
+        let whole = format!("<string moduleConfig=\"true\" name=\"{name}\"{rest}>{encoded}</string>");
+        Line { name, encoded, whole }
+    };
+    [line("CodePushServerUrl", &sdk.url, ""), line("CodePushDeploymentKey", &sdk.key, " translatable=\"false\"")]
+}
+
+/// The elements to add to a file of resources by hand, on one line.
+pub(super) fn to_copy(sdk: &Sdk) -> String {
+    lines(sdk).map(|line| line.whole).join(" ")
+}
+
 /// Puts the server and the key in.
 pub(super) fn edit(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
     let root = xml::parse(text).map_err(ByHand)?;
@@ -12,18 +37,14 @@ pub(super) fn edit(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
     }
     let mut edits = Edits::new(text);
     let mut missing = Vec::new();
-    for (name, value, rest) in
-        [("CodePushServerUrl", sdk.url.as_str(), ""), ("CodePushDeploymentKey", sdk.key.as_str(), " translatable=\"false\"")]
-    {
-        // Android reads an apostrophe only after a backslash.
-        let encoded = xml::encoded(value).replace("&apos;", "\\'");
+    for Line { name, encoded, whole } in lines(sdk) {
         let mut found = root
             .children
             .iter()
             .filter(|child| matches!(child.name.as_str(), "string" | "item") && child.attribute(text, "name").as_deref() == Some(name))
             .peekable();
         if found.peek().is_none() {
-            missing.push(format!("<string moduleConfig=\"true\" name=\"{name}\"{rest}>{encoded}</string>"));
+            missing.push(whole);
         }
         for element in found {
             match element.inner.clone() {

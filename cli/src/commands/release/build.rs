@@ -10,6 +10,7 @@ use shared::api::deployments::DeploymentAnswer;
 use super::base::Base;
 use super::destination::Destination;
 use super::fingerprint::Binaries;
+use super::halves::Half;
 use super::options::{self, DeliveryOptions, NotesOption};
 use super::platforms::PlatformOptions;
 use super::publish::Publication;
@@ -89,6 +90,7 @@ impl BuildAndRelease {
 
     /// Builds each platform, then releases each.
     pub(super) async fn run(self, context: &Context, framework: Framework) -> Result<()> {
+        interrupt::so_far(Half::Only.unsent());
         // A folder that is named may have a project file of its own. In a monorepo, each app does.
         let of_folder = self.build.project_dir.as_deref().map(project::find_above).transpose()?.flatten();
         let in_folder = of_folder.map(|found| Context { global: context.global.clone(), user: context.user.clone(), project: Some(found) });
@@ -130,11 +132,24 @@ impl BuildAndRelease {
         for job in &mut jobs {
             all_built.push(build(context, &builder, job, is_only).await?);
         }
+        self.release(context, jobs, &all_built, key, description).await
+    }
 
+    /// Releases what was built, or shows it. Errors: of the first platform that fails, with what was released before it.
+    async fn release(
+        &self,
+        context: &Context,
+        jobs: Vec<Job>,
+        all_built: &[Built],
+        key: Option<Arc<SigningKey>>,
+        description: Option<String>,
+    ) -> Result<()> {
+        let is_only = jobs.len() == 1;
         let mut documents = Map::new();
         let mut released: Vec<String> = Vec::new();
+        let mut earlier: Option<String> = None;
         let last = jobs.last().map(|job| job.platform);
-        for (job, built) in jobs.into_iter().zip(&all_built) {
+        for (job, built) in jobs.into_iter().zip(all_built) {
             let platform = job.platform;
             let left = last.filter(|last| *last != platform);
             let publication = Publication {
@@ -145,6 +160,7 @@ impl BuildAndRelease {
                 key: key.clone(),
                 warnings: job.warnings,
                 members: members(platform, &job.target_version, built, job.base_report),
+                half: Half::new(platform, earlier.as_ref(), left),
                 accepts_identical: self.no_duplicate_release_error,
             };
             let document = match &job.destination {
@@ -160,7 +176,10 @@ impl BuildAndRelease {
                     let published = publication.publish(context, destination).await;
                     let published =
                         published.map_err(|error| if is_only { alone(error) } else { after(error, platform, &released, left) })?;
-                    released.extend(published.label().map(|label| format!("{} was released as {label}", platform.title())));
+                    if let Some(label) = published.label() {
+                        released.push(format!("{} was released as {label}", platform.title()));
+                        earlier = Some(format!("{label} of {}", destination.target.app));
+                    }
                     if !context.is_json() {
                         heading(platform, is_only);
                         published.print();

@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::Map;
 
 use super::destination::Destination;
+use super::halves::Half;
 use super::options::{self, DeliveryOptions, NotesOption};
 use super::publish::Publication;
 use super::warnings::Warnings;
@@ -66,6 +67,7 @@ impl CreateCommand {
             key,
             warnings: Warnings::default(),
             members: Map::new(),
+            half: Half::Only,
             accepts_identical: false,
         };
         if self.dry_run {

@@ -28,7 +28,9 @@ impl Binaries {
     /// The comparison with the binaries of the app versions in the range.
     pub(super) fn compare(&self, platform: Platform, range: &str) -> Comparison {
         let is_named = |name: &str| self.project.names(name);
-        compare(&self.file, &self.project.fingerprint(platform), platform, range, &is_named).unwrap_or_else(|| {
+        // As everywhere, an SDK that only `node_modules` has counts: in a monorepo, another package can name it.
+        let is_kept = |name: &str| sdk::is_sdk(name) && !self.project.names(name) && self.project.has(name);
+        compare(&self.file, &self.project.fingerprint(platform), platform, range, &is_named, &is_kept).unwrap_or_else(|| {
             let what = format!("{NAME} has no {} app version that {range} targets, so native code was not compared", platform.title());
             Comparison { warnings: vec![printable(&what)], ..Comparison::default() }
         })
@@ -58,15 +60,25 @@ fn missing(names: &BTreeSet<String>, install: &str) -> Option<String> {
     (!names.is_empty()).then(|| printable(&what))
 }
 
-/// The comparison; `None` if no recorded binary gets the update. The project is asked whether its `package.json` names a package.
-fn compare(file: &Fingerprints, now: &Fingerprint, platform: Platform, range: &str, is_named: &dyn Fn(&str) -> bool) -> Option<Comparison> {
+/// The comparison; `None` if no recorded binary gets the update. The project is asked whether its `package.json` names a package, and whether it keeps one
+/// that is not named.
+fn compare(
+    file: &Fingerprints,
+    now: &Fingerprint,
+    platform: Platform,
+    range: &str,
+    is_named: &dyn Fn(&str) -> bool,
+    is_kept: &dyn Fn(&str) -> bool,
+) -> Option<Comparison> {
     let range = Range::parse(range).ok()?;
     let mut targeted = file.targeted(platform, &range).peekable();
     targeted.peek()?;
     let mut result = Comparison::default();
     for (version, built) in targeted {
         let is_missing = |difference: &Difference| difference.change == Change::Removed && is_named(&difference.name);
-        let (missing, found): (Vec<Difference>, Vec<Difference>) = differences(built, now).into_iter().partition(is_missing);
+        let mut all = differences(built, now);
+        all.retain(|difference| difference.change != Change::Removed || !is_kept(&difference.name));
+        let (missing, found): (Vec<Difference>, Vec<Difference>) = all.into_iter().partition(is_missing);
         result.missing.extend(missing.into_iter().map(|difference| difference.name));
         let Some(built) = summary(&found) else { continue };
         result.cuts_off |= is_sdk_removed(&found);
@@ -113,7 +125,7 @@ mod tests {
             file.insert(Platform::Ios, BinaryVersion::parse(version).unwrap(), fingerprint(modules));
         }
         let none = |_: &str| false;
-        let warned = |range: &str| compare(&file, &now, Platform::Ios, range, &none).map(|found| found.warnings);
+        let warned = |range: &str| compare(&file, &now, Platform::Ios, range, &none, &none).map(|found| found.warnings);
         let first = "the iOS binaries of 1.2.3 were built with react-native-svg 15.1.0, now 15.2.0; without react-native-camera: an update that uses \
                      what differs can crash there. Build a new binary, or give a narrower --target-version";
         let last = "the iOS binaries of 1.4.0 were built with react-native-old 1.0.0, which the project no longer has: an update that no longer \
@@ -122,7 +134,7 @@ mod tests {
         assert_eq!(warned("1.2.3"), Some(vec![first.to_owned()]));
         assert_eq!(warned("~1.3"), Some(vec![]));
         assert_eq!(warned("2.x"), None);
-        assert_eq!(compare(&file, &now, Platform::Android, "*", &none), None);
+        assert_eq!(compare(&file, &now, Platform::Android, "*", &none, &none), None);
     }
 
     #[test]
@@ -133,7 +145,8 @@ mod tests {
             BinaryVersion::parse("1.2.3").unwrap(),
             fingerprint(&[("@code-push-next/react-native-code-push", "10.4.2")]),
         );
-        let compared = |is_named: bool| compare(&file, &fingerprint(&[]), Platform::Ios, "1.2.3", &|_: &str| is_named).unwrap();
+        let compared =
+            |is_named: bool| compare(&file, &fingerprint(&[]), Platform::Ios, "1.2.3", &|_: &str| is_named, &|_: &str| false).unwrap();
         let removed = compared(false);
         assert!(removed.cuts_off && removed.missing.is_empty());
         let warning = removed.warnings.concat();

@@ -12,6 +12,7 @@ mod destination;
 mod edit;
 mod expo;
 mod fingerprint;
+mod halves;
 mod list;
 pub(super) mod options;
 pub(super) mod platforms;

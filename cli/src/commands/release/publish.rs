@@ -10,6 +10,7 @@ use shared::api::releases::{NewRelease, Release, ReleaseAnswer};
 use shared::hash::PackageHash;
 
 use super::destination::Destination;
+use super::halves::Half;
 use super::options::DeliveryOptions;
 use super::target::idempotency_key;
 use super::warnings::{self, Warnings};
@@ -18,9 +19,10 @@ use crate::arguments::DeploymentOption;
 use crate::client::Upload;
 use crate::context::Context;
 use crate::error::{Error, Kind, Result};
+use crate::output::interrupt::{self, Message};
 use crate::output::progress::Progress;
 use crate::output::table::{Details, Table};
-use crate::output::{interrupt, times};
+use crate::output::times;
 use crate::package::signature::SigningKey;
 use crate::package::{self, Package};
 
@@ -41,6 +43,8 @@ pub(super) struct Publication<'p> {
     pub(super) warnings: Warnings,
     /// What the command adds to the JSON of the result.
     pub(super) members: Map<String, Value>,
+    /// Which of the command's releases it is.
+    pub(super) half: Half,
     /// Whether a package that devices already get is a warning instead of an error.
     pub(super) accepts_identical: bool,
 }
@@ -75,15 +79,19 @@ impl Publication<'_> {
             info: serde_json::to_string(&self.info()).unwrap_or_default(),
             file: Arc::new(package.file),
             size: package.size,
-            look: target.command("release list"),
+            incomplete: self.half.incomplete(),
+            sent: self.half.sent(&target.command("release list")),
         };
         let client = target.client.for_upload(&destination.upload_url, package.size)?;
         let progress = Progress::bytes(context, "Uploading", package.size);
+        // Also between the answer and what is said of it.
+        interrupt::so_far(upload.sent.clone());
         let result = client.upload::<ReleaseAnswer>(&target.path(&["releases"]), &idempotency_key()?, &upload, &progress).await;
         drop(progress);
         let (mut json, release) = match target.advised(result).await {
             Ok(answer) => (answer.json, Some(answer.value.package)),
             Err(error) if self.accepts_identical && error.kind == Kind::Conflict && error.what.contains("identical to") => {
+                interrupt::so_far(self.half.unsent());
                 self.warnings.add(Some(format!("nothing was released to {} of {}: {}", target.deployment, target.app, error.what)));
                 (json!({ "package": null }), None)
             }
@@ -94,6 +102,7 @@ impl Publication<'_> {
             Err(error) => return Err(error),
         };
         if let Some(release) = &release {
+            interrupt::so_far(self.half.released(&format!("{} of {}", String::from(release.label), target.app)));
             context.done(&format!("Released {} to {} of {}.", String::from(release.label), target.deployment, target.app));
         }
         if let Some(members) = json.as_object_mut() {
@@ -174,7 +183,8 @@ impl Publication<'_> {
 
     /// Makes the package off the async threads.
     async fn package(&self, context: &Context) -> Result<Package> {
-        let _step = interrupt::step("nothing was released", "Run the command again.");
+        let Message { what, next } = self.half.unsent();
+        let _step = interrupt::step(what, next);
         let progress = Progress::bytes(context, "Packaging", 0);
         let (path, key, bar) = (self.path.to_owned(), self.key.clone(), progress.handle());
         let made = tokio::task::spawn_blocking(move || package::prepare(&path, key.as_deref(), &bar)).await;

@@ -19,6 +19,7 @@ const PLIST: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 </plist>
 "#;
 const STRINGS: &str = "<resources>\n    <string name=\"app_name\">Demo</string>\n</resources>\n";
+const STRINGS_FILE: &str = "android/app/src/main/res/values/strings.xml";
 const INIT: &[&str] = &["init", "--app", "demo", "--deployment", "Production", "--yes"];
 
 /// A server with the app `demo`, a terminal of its owner, and the key of its deployment `Production`.
@@ -375,7 +376,6 @@ async fn doctor_fails_where_devices_get_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_checks_native_files_before_init() {
-    const STRINGS_FILE: &str = "android/app/src/main/res/values/strings.xml";
     let place = Place::new().await;
     place.cli.write("package.json", package("react-native"));
     let strings = |server: &str, key: &str| {
@@ -416,13 +416,29 @@ async fn doctor_names_a_platform_without_an_app() {
     let place = Place::new().await;
     place.cli.write("package.json", package("react-native"));
     place.cli.write("ios/Demo/Info.plist", PLIST);
-    place.cli.write("android/app/src/main/res/values/strings.xml", STRINGS);
+    place.cli.write(STRINGS_FILE, STRINGS);
     place.cli.expect(0, &[INIT, &["--platform", "ios"]].concat()).await;
-    let found = checks(&place.cli, 0, "app").await;
+    let found = checks(&place.cli, 1, "app").await;
     assert_eq!(found.len(), 2, "{found:?}");
     assert_eq!((&found[0]["status"], &found[1]["status"]), (&json!("ok"), &json!("warning")));
     let text = "Android has no app: the table [android] in updraft.toml is missing, so no command releases to it";
     assert_eq!((&found[1]["text"], &found[1]["next"]), (&json!(text), &json!("Run `updraft init --platform android`.")));
+    // Its files are checked as before `updraft init`.
+    let base = &place.app.base;
+    for (strings, said) in [
+        (STRINGS.to_owned(), format!("lacks the server address {base}/, and lacks a deployment key")),
+        (
+            "<resources><string name=\"CodePushServerUrl\">https://codepush.appcenter.ms/</string></resources>".to_owned(),
+            format!("has the address of App Center, which was shut down, instead of {base}/, and lacks a deployment key"),
+        ),
+    ] {
+        place.cli.write(STRINGS_FILE, strings);
+        let found = checks(&place.cli, 1, "sdk").await;
+        let found: Vec<&Value> = found.iter().filter(|check| check["text"].as_str().unwrap().starts_with(STRINGS_FILE)).collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((&found[0]["status"], &found[0]["text"]), (&json!("failed"), &json!(format!("{STRINGS_FILE} {said}"))));
+        assert_eq!(found[0]["next"], "Run `updraft init --platform android`: it writes both.");
+    }
     fs::remove_dir_all(place.cli.project().join("android")).unwrap();
     assert_eq!(checks(&place.cli, 0, "app").await.len(), 1, "the project is for iOS");
 }
@@ -460,6 +476,105 @@ async fn doctor_fails_if_the_next_update_has_no_sdk() {
     let text = "updraft-fingerprint.json has binaries with a CodePush SDK (iOS 1.2.3, Android 1.2.3), which the project no longer has: a \
                 device that gets an update without the SDK takes no further updates";
     assert_eq!((&found[0]["status"], &found[0]["text"]), (&json!("failed"), &json!(text)));
+    // As for a release, one that is only installed counts.
+    place.cli.write(&format!("{SDK}/package.json"), "{ \"version\": \"9.0.1\" }");
+    assert_eq!(about(0).await, Vec::<Value>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_android_project_without_a_file_of_strings_lacks_both_settings() {
+    let place = Place::new().await;
+    place.cli.write("package.json", package("react-native"));
+    place.cli.write("android/app/build.gradle", "");
+    let base = format!("{}/", place.app.base);
+    let found = checks(&place.cli, 1, "sdk").await;
+    let text = format!("{STRINGS_FILE} lacks the server address {base}, and lacks a deployment key");
+    assert_eq!((&found[0]["status"], &found[0]["text"]), (&json!("failed"), &json!(text)));
+    assert_eq!(found[0]["next"], "Run `updraft init`: it says what to write there.");
+    // Then it gives what to copy.
+    let lines = format!(
+        "`<string moduleConfig=\"true\" name=\"CodePushServerUrl\">{base}</string> \
+         <string moduleConfig=\"true\" name=\"CodePushDeploymentKey\" translatable=\"false\">{}</string>`",
+        place.key
+    );
+    let made = place.cli.json(INIT).await;
+    assert_eq!(made["byHand"][0]["path"], STRINGS_FILE);
+    assert!(made["byHand"][0]["text"].as_str().unwrap().ends_with(&lines), "{made}");
+    let found = checks(&place.cli, 1, "sdk").await;
+    assert!(found[0]["next"].as_str().unwrap().contains(&lines), "{found:?}");
+    // Another file can have the strings.
+    let other = "android/app/src/main/res/values/codepush.xml";
+    place.cli.write(other, format!("<resources>{}</resources>", lines.trim_matches('`').replace(&place.key, "another-key")));
+    assert_eq!(place.cli.json(INIT).await["byHand"], json!([]));
+    assert!(place.read(other).contains(&place.key));
+    assert_eq!(checks(&place.cli, 0, "sdk").await[0]["status"], "ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_fails_for_a_public_key_that_devices_cannot_read() {
+    let place = Place::new().await;
+    super::signing::write_keys(&place.cli).await;
+    place.cli.write("package.json", package("react-native"));
+    place.cli.write("node_modules/react-native/package.json", r#"{ "version": "0.87.1" }"#);
+    place.cli.write("android/app/build.gradle", "");
+    let pem = place.read("public.pem");
+    let write = |file: &str, before: &str, setting: String, after: &str| place.cli.write(file, [before, &setting, after].concat());
+    let strings = |key: &str| {
+        write(STRINGS_FILE, "<resources>", format!("<string name=\"CodePushPublicKey\">{key}</string>"), "</resources>");
+    };
+    let plist = |key: &str| {
+        let setting = format!("<key>CodePushPublicKey</key><string>{key}</string>");
+        write("ios/demo/Info.plist", "<plist version=\"1.0\"><dict><key>LSRequiresIPhoneOS</key><true/>", setting, "</dict></plist>");
+    };
+    let joined = pem.replace('\n', "");
+    for (of_ios, of_android, expected) in [
+        (pem.as_str(), joined.as_str(), None),
+        (
+            joined.as_str(),
+            pem.as_str(),
+            Some(
+                "the public key of the iOS app (ios/demo/Info.plist) is not a public key with the line ends of its PEM file, which the SDK \
+                 needs on iOS: devices refuse every release"
+                    .to_owned(),
+            ),
+        ),
+        (
+            pem.as_str(),
+            "-----BEGIN PUBLIC KEY-----AAAA-----END PUBLIC KEY-----",
+            Some(format!("the public key of the Android app ({STRINGS_FILE}) cannot be used: it is damaged: devices refuse every release")),
+        ),
+    ] {
+        plist(of_ios);
+        strings(of_android);
+        place.cli.expect(0, INIT).await;
+        let found = checks(&place.cli, i32::from(expected.is_some()), "sdk").await;
+        let found: Vec<&Value> = found.iter().filter(|check| check["text"].as_str().unwrap().contains("public key")).collect();
+        let texts: Vec<&str> = found.iter().map(|check| check["text"].as_str().unwrap()).collect();
+        assert_eq!(texts, expected.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(found.iter().all(|check| check["next"] == "Correct it, and ship a new build."), "{found:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_names_the_deployments_that_it_cannot_check_without_a_sign_in() {
+    let place = Place::new().await;
+    place.ada.create_app("demo-android").await;
+    place.cli.write("package.json", package("react-native"));
+    place.cli.write("ios/Demo/Info.plist", PLIST);
+    place.cli.write(STRINGS_FILE, STRINGS);
+    place.cli.expect(0, &[INIT, &["--platform", "ios"]].concat()).await;
+    place.cli.expect(0, &["init", "--app", "demo-android", "--platform", "android", "--yes"]).await;
+    let cli = place.cli.without("UPDRAFT_TOKEN");
+    for name in ["demo (iOS)", "Production of demo (iOS)", "demo-android (Android)", "Production of demo-android (Android)"] {
+        let (check, text) = match name.split_once(" of ") {
+            None => ("app", format!("{name}: you are not signed in")),
+            Some(_) => ("sdk", format!("you are not signed in, so it was not checked that the project has the key of {name}")),
+        };
+        let printed = cli.run(&["doctor", "--output", "json"]).await;
+        let document: Value = serde_json::from_str(&printed.out).unwrap();
+        let found = document["checks"].as_array().unwrap().iter().filter(|found| found["check"] == check);
+        assert_eq!(found.filter(|found| found["text"] == text).count(), 1, "{text} in {document}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

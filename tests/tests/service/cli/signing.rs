@@ -23,8 +23,13 @@ async fn node(arguments: &[&Path], action: &str) -> String {
 
 /// The keys of the verifier's tests, in the working folder.
 pub(super) async fn with_keys(cli: Cli) -> Cli {
-    node(&[&cli.project()], "keys").await;
+    write_keys(&cli).await;
     cli
+}
+
+/// Writes the keys of the verifier's tests into the working folder.
+pub(super) async fn write_keys(cli: &Cli) {
+    node(&[&cli.project()], "keys").await;
 }
 
 /// Why a device with this public key refuses an archive.

@@ -270,6 +270,13 @@ async fn an_sdk_that_the_binaries_have_and_the_project_lacks_is_warned_about_onc
         );
         assert_eq!(line, &expected);
     }
+    // As for `updraft doctor`, one that is only installed counts.
+    let installed = cli.project().join("node_modules").join(SDK);
+    for (file, text) in [("package.json", "{ \"version\": \"9.0.1\" }"), ("android/build.gradle", "")] {
+        cli.write(&format!("node_modules/{SDK}/{file}"), text);
+    }
+    assert_eq!(lines().await, Vec::<String>::new());
+    std::fs::remove_dir_all(installed).unwrap();
     std::fs::remove_file(cli.project().join("updraft-fingerprint.json")).unwrap();
     let found = lines().await;
     assert!(found.len() == 1 && found[0].contains("no device gets this release"), "{found:?}");

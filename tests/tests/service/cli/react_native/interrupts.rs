@@ -4,10 +4,12 @@ use std::os::unix::fs::PermissionsExt;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::json;
-use tests::Cli;
 use tests::cli::{end, program};
+use tests::cut::{BrokenNetwork, Cut};
 use tests::process::Process;
+use tests::random::Random;
 use tests::wait::until;
+use tests::{Cli, Options, TestApp};
 use tokio::process::Command;
 use xtask::paths;
 
@@ -87,4 +89,56 @@ async fn the_npm_package_passes_signals_on_to_the_program() {
     }
     // A terminal sends it to both.
     ends(&cli, command(), |id| kill_process_group(id, Signal::INT).unwrap()).await;
+}
+
+/// A bundler that copies a file for each platform.
+const COPIES: &str = "const fs = require('node:fs');\n\
+    const option = (name) => process.argv[process.argv.indexOf(name) + 1];\n\
+    fs.copyFileSync(`${process.env.HOME}/project/${option('--platform')}.js`, option('--bundle-output'));\n\
+    fs.writeFileSync(option('--sourcemap-output'), '{}');\n";
+
+/// More than the connection's buffers take, so that the upload cannot end.
+const BYTES: usize = 24_000_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interruption_after_the_first_platform_tells_what_is_released() {
+    let network = BrokenNetwork::listen().await;
+    let app = TestApp::spawn_with(Options::default().with("UPLOAD_URL", &network.base)).await;
+    network.lead_to(&app.base);
+    let ada = app.sign_up("ada").await;
+    for name in ["demo-ios", "demo-android"] {
+        ada.create_app(name).await;
+    }
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    let cli = cli.with("UPDRAFT_URL", &app.base).with("UPDRAFT_TOKEN", ada.token());
+    cli.write("updraft.toml", "deployment = \"Production\"\n\n[ios]\napp = \"demo-ios\"\n\n[android]\napp = \"demo-android\"\n");
+    cli.write("node_modules/react-native/cli.js", COPIES);
+    let mut random = Random::new(1);
+    let large: Vec<u8> = std::iter::repeat_with(|| random.bits().to_le_bytes()).take(BYTES / 8).flatten().collect();
+    cli.write("android.js", large);
+    let both = ["release", "react-native", "--platform", "all", "-t", "1.0.0", "--no-hermes"];
+    let json = [&both[..], &["--output", "json"]].concat();
+    for (label, arguments, signal) in [("v1", &both[..], Signal::INT), ("v2", &json, Signal::TERM)] {
+        cli.write("ios.js", format!("console.log('{label}');\n"));
+        network.cut_next("POST /v1/apps/demo-android/deployments/Production/releases", Cut::Stall(0));
+        let command = cli.command(arguments).spawn().unwrap();
+        let id = Pid::from_raw(i32::try_from(command.id().unwrap()).unwrap()).unwrap();
+        until("the upload for Android", async || network.has_met().then_some(())).await;
+        kill_process(id, signal).unwrap();
+        let ended = end(command).await;
+        let (what, next) = ended.error(130);
+        assert_eq!(what, format!("interrupted: {label} of demo-ios is released, and nothing for Android"));
+        let command = arguments.join(" ").replace("--platform all", "--platform android");
+        assert_eq!(next, format!("Release only Android: `updraft {command}`."));
+        assert!(ended.err.trim_end().ends_with(&next), "nothing follows: {}", ended.err);
+        assert_eq!(ended.out.lines().filter(|line| line.contains("demo-android")).count(), 0, "{}", ended.out);
+        network.go_on();
+    }
+    // The advice works, and releases nothing twice.
+    let command: Vec<&str> = json.iter().map(|word| if *word == "all" { "android" } else { word }).collect();
+    assert_eq!(cli.json(&command).await["package"]["label"], "v1");
+    for (name, newest) in [("demo-ios", "v2"), ("demo-android", "v1")] {
+        let listed = ada.get(&format!("/v1/apps/{name}/deployments/Production/releases")).await.assert(200);
+        assert_eq!(listed["releases"][0]["label"], newest);
+    }
 }

@@ -77,6 +77,10 @@ async fn settings_with_which_devices_get_nothing_are_warned_about() {
         let document = cli.json(&["release", "react-native", "--platform", platform, "-t", "1.0.0", "--dry-run"]).await;
         document["warnings"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
+    let without_strings = warnings("android").await;
+    assert_eq!(without_strings.len(), 2, "an Android project without any file of strings lacks both: {without_strings:?}");
+    assert!(without_strings[0].starts_with("the Android app has no deployment key (CodePushDeploymentKey)"), "{without_strings:?}");
+    assert!(without_strings[1].starts_with("the Android app has no server address (CodePushServerUrl)"), "{without_strings:?}");
     let (key, server) = (Some("a-real-1234567890"), Some("https://u.example/"));
     for (key, server, expected) in [
         (key, server, None),

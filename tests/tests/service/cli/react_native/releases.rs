@@ -34,9 +34,10 @@ async fn both_platforms(command: &str, project_name: &str, version_sources: [&st
         let warnings = document["warnings"].as_array().unwrap().iter().map(|text| text.as_str().unwrap());
         let (of_sdk, rest): (Vec<_>, Vec<_>) = warnings.partition(|text| text.starts_with("package.json has no CodePush SDK"));
         assert_eq!(of_sdk.len(), usize::from(!has_sdk), "{document}");
-        // The project for React Native has an Info.plist without the SDK's settings.
-        assert_eq!(rest.len(), if platform == "ios" && has_sdk { 2 } else { 0 }, "{document}");
-        assert!(rest.iter().all(|text| text.starts_with("the iOS app has no ")), "{document}");
+        // The project for React Native has no settings of the SDK.
+        assert_eq!(rest.len(), if has_sdk { 2 } else { 0 }, "{document}");
+        let title = if platform == "ios" { "iOS" } else { "Android" };
+        assert!(rest.iter().all(|text| text.starts_with(&format!("the {title} app has no "))), "{document}");
         let release = &document["package"];
         assert_eq!((&release["label"], &release["appVersion"], &release["description"]), (&json!("v1"), &json!("1.2.3"), &json!("one")));
         let files = files(&app, release).await;
