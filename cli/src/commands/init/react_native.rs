@@ -80,7 +80,10 @@ fn strings_file(plan: &Plan) -> Option<String> {
     let entries = std::fs::read_dir(plan.root().join(folder)).ok()?;
     let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();
-    let files = names.into_iter().filter(|name| name.ends_with(".xml")).map(|name| format!("{folder}/{name}"));
+    let files = names
+        .into_iter()
+        .filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "xml"))
+        .map(|name| format!("{folder}/{name}"));
     files.into_iter().find(|file| plan.read(file).is_some_and(|text| text.contains("CodePushDeploymentKey")))
 }
 
