@@ -376,10 +376,13 @@ async fn the_diffs_of_an_account_have_a_budget_and_uploads_are_not_refused_for_i
     let app = TestApp::spawn_with(Options::default().with("DIFFS", "on").with("LIMIT_STORED_BYTES", &LIMIT.to_string())).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
-    // Each diff has 40,000 bytes, two thirds of the package.
+    // Each diff has 40,000 bytes, two thirds of the package. It deletes a file that only its base has, so no two are equal.
     let shared = noise(1)[..20_000].to_vec();
     for number in 2..=6 {
-        let bundle = Bundle::of(&[("CodePush/main.jsbundle", noise(number).as_slice()), ("CodePush/video.mp4", shared.as_slice())]);
+        let own = format!("CodePush/{number}.txt");
+        let main = noise(number);
+        let files = [("CodePush/main.jsbundle", main.as_slice()), ("CodePush/video.mp4", shared.as_slice()), (own.as_str(), &b"own"[..])];
+        let bundle = Bundle::of(&files);
         upload(&ada, "Staging", &bundle).await;
         app.diffs_settled().await;
     }
