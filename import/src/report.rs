@@ -427,7 +427,7 @@ fn write_rest(formatter: &mut Formatter<'_>, imported: &[Imported]) -> fmt::Resu
     let next = if deployments.peek().is_some() && deployments.clone().all(is_own) {
         "Imports take over nothing more here: release here, too, what is released there."
     } else if deployments.any(is_own) {
-        "Run the import again to take over what is released there, except for what is left alone: release that here, too."
+        "Run the import again to take over what is released there, except for what is left alone: release that here, too, if devices should get it now."
     } else {
         "Run the import again to take over what is released there until your devices ask here."
     };

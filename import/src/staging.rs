@@ -155,9 +155,13 @@ impl Staging {
     /// Deletes the packages of these releases, when they are imported. Those of other apps wait for their own import.
     pub async fn forget(self, releases: impl Iterator<Item = &Release>) -> Result<(), Fault> {
         for release in releases {
-            match fs::remove_file(self.folder.join(Self::name(release))).await {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Fault::Disk(error)),
-                _ => {}
+            let path = self.folder.join(Self::name(release));
+            // The first one is what a killed import leaves.
+            for path in [path.with_extension("put"), path] {
+                match fs::remove_file(path).await {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Fault::Disk(error)),
+                    _ => {}
+                }
             }
         }
         let is_empty = fs::read_dir(&self.folder).await.map_err(Fault::Disk)?.next_entry().await.map_err(Fault::Disk)?.is_none();

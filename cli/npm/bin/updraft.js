@@ -35,7 +35,10 @@ child.on('error', (error) => {
   console.error('  next: Install the package again.');
   process.exit(1);
 });
-// Ctrl-C reaches the program as well, which says what it leaves behind. Other signals are passed on.
-process.on('SIGINT', () => {});
+// Signals are passed on: the program says what it leaves behind. A terminal sends Ctrl-C to both, and the program takes only the first one. On Windows,
+// the console does that as well, and `kill` would end the program at once.
+process.on('SIGINT', () => {
+  if (process.platform !== 'win32') child.kill('SIGINT');
+});
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
 child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));

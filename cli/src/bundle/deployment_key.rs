@@ -1,6 +1,6 @@
-//! The deployment keys in the native project: the app asks with them for updates.
+//! The deployment keys and server addresses in the native project: the app asks with them for updates.
 //!
-//! Only for a warning. Keys can come from build settings and from code, so with any that is not certain, nothing is known.
+//! Only for a warning. Values can come from build settings and from code, so with any that is not certain, nothing is known.
 
 use shared::keys::DeploymentKey;
 
@@ -40,6 +40,8 @@ const MORE_WORDS: [&str; 17] = [
 const INSTRUCTIONS: [&str; 10] = ["change", "enter", "here", "insert", "my", "paste", "placeholder", "replace", "todo", "your"];
 /// Words of the setting's own name.
 const NAME_WORDS: [&str; 5] = ["code", "codepush", "deployment", "key", "push"];
+/// Words of texts that stand for a server's address, besides those that stand for a key.
+const SERVER_WORDS: [&str; 5] = ["address", "host", "server", "updates", "url"];
 /// The hosts of App Center, which was shut down in 2025.
 const DEAD_HOST: &str = "appcenter.ms";
 
@@ -52,14 +54,49 @@ pub(crate) struct NativeKey {
     pub(crate) source: String,
 }
 
+/// A server address and its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NativeAddress {
+    /// The address.
+    pub(crate) text: String,
+    /// The file, for people.
+    pub(crate) source: String,
+}
+
 /// The keys that a platform's builds can have, each once; none if one of them is not certain.
 pub(super) fn of_project(project: &Project, expo: Option<&expo::Config>, platform: Platform, options: &NativeOptions) -> Vec<NativeKey> {
-    let mut found = settings::of_native(project, platform, options, NAME);
-    if platform == Platform::Android {
-        found.extend(settings::of_variants(project, options, NAME));
+    certain(all(project, expo, platform, options, NAME))
+}
+
+/// The server addresses that a platform's builds can have, each once; none if one of them is not certain. Those of no server are [`faults()`].
+pub(super) fn servers(project: &Project, expo: Option<&expo::Config>, platform: Platform, options: &NativeOptions) -> Vec<NativeAddress> {
+    let found: Vec<Setting> = SERVER_NAMES.iter().flat_map(|name| all(project, expo, platform, options, name)).collect();
+    if found.iter().any(|setting| is_inserted(&setting.text)) {
+        return Vec::new();
     }
-    found.extend(expo.and_then(|expo| settings::of_expo(expo, platform, NAME)));
-    certain(found)
+    let mut addresses: Vec<NativeAddress> = Vec::new();
+    for Setting { text, source } in found.into_iter().filter(|setting| dead_server(&setting.text).is_none()) {
+        let text = text.trim().to_owned();
+        if !addresses.iter().any(|known| known.text == text) {
+            addresses.push(NativeAddress { text, source });
+        }
+    }
+    addresses
+}
+
+/// All values of a setting that a platform's builds can have.
+fn all(project: &Project, expo: Option<&expo::Config>, platform: Platform, options: &NativeOptions, name: &str) -> Vec<Setting> {
+    let mut found = settings::of_native(project, platform, options, name);
+    if platform == Platform::Android {
+        found.extend(settings::of_variants(project, options, name));
+    }
+    found.extend(expo.and_then(|expo| settings::of_expo(expo, platform, name)));
+    found
+}
+
+/// Whether a build inserts the value, or a part of it.
+pub(crate) fn is_inserted(text: &str) -> bool {
+    text.contains('$') || text.trim_start().starts_with('@')
 }
 
 fn certain(found: Vec<Setting>) -> Vec<NativeKey> {
@@ -94,21 +131,27 @@ pub(crate) fn dead_server(address: &str) -> Option<String> {
         Some("an empty server address".to_owned())
     } else if host == DEAD_HOST || host.ends_with(&format!(".{DEAD_HOST}")) {
         Some("the address of App Center, which was shut down,".to_owned())
+    } else if is_placeholder_server(address) {
+        Some(format!("the placeholder {address} as the server address"))
     } else {
         None
     }
 }
 
+/// Whether a text can only stand for a server's address, such as `YOUR_SERVER_URL`. A host in a local network can be `server` or `my-host`.
+fn is_placeholder_server(address: &str) -> bool {
+    let (has_scheme, rest) = address.split_once("://").map_or((false, address), |(_, rest)| (true, rest));
+    let host = rest.split(['/', ':']).next().unwrap_or_default();
+    let host = host.trim_matches(|letter: char| "<>[]{} ".contains(letter)).to_lowercase();
+    let words: Vec<&str> = host.split(['_', '-', ' ']).collect();
+    let is_instruction = words.iter().any(|word| INSTRUCTIONS.contains(word) && !["here", "my"].contains(word));
+    let is_known = |word: &&str| WORDS.contains(word) || MORE_WORDS.contains(word) || SERVER_WORDS.contains(word);
+    (is_instruction || !has_scheme || host.contains('_')) && words.iter().all(is_known)
+}
+
 /// Why builds of a platform ask for no updates, each as the end of "the iOS app …". Nothing without native files, or if a build setting inserts a value.
 pub(super) fn faults(project: &Project, expo: Option<&expo::Config>, platform: Platform, options: &NativeOptions) -> Vec<String> {
-    let all = |name: &str| {
-        let mut found = settings::of_native(project, platform, options, name);
-        if platform == Platform::Android {
-            found.extend(settings::of_variants(project, options, name));
-        }
-        found.extend(expo.and_then(|expo| settings::of_expo(expo, platform, name)));
-        found
-    };
+    let all = |name: &str| all(project, expo, platform, options, name);
     let has_files = expo.is_none() && settings::has_files(project, platform, options);
     let keys = all(NAME);
     let servers: Vec<Setting> = SERVER_NAMES.iter().flat_map(|name| all(name)).collect();
@@ -162,10 +205,28 @@ mod tests {
         for text in ["production-key", "my-weather-key", "$(CODEPUSH_KEY)", "o3Rl0Yk-9x_A", "", "${KEY}"] {
             assert!(!is_placeholder(text), "{text}");
         }
-        for text in ["https://codepush.appcenter.ms/", "", "https://"] {
+        let dead = [
+            "https://codepush.appcenter.ms/",
+            "",
+            "https://",
+            "YOUR_SERVER_URL",
+            "https://YOUR_SERVER_URL/",
+            "<your-server>",
+            "SERVER_URL",
+        ];
+        for text in dead {
             assert!(dead_server(text).is_some(), "{text}");
         }
-        for text in ["https://updates.example.com/", "$(SERVER)", "https://notappcenter.ms"] {
+        for text in [
+            "https://updates.example.com/",
+            "https://your-server.com/",
+            "http://my-server/",
+            "http://server:8080/",
+            "http://localhost:8787",
+            "http://[::1]:8787/",
+            "$(SERVER)",
+            "https://notappcenter.ms",
+        ] {
             assert_eq!(dead_server(text), None, "{text}");
         }
     }

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-pub(crate) use self::deployment_key::{NativeKey, dead_server, is_placeholder};
+pub(crate) use self::deployment_key::{NativeAddress, NativeKey, dead_server, is_inserted, is_placeholder};
 pub(crate) use self::hermes::{is_bytecode, is_zip};
 pub(crate) use self::options::{BaseOption, BuildOptions};
 pub(crate) use self::project::install;
@@ -152,6 +152,11 @@ impl Builder {
     /// The deployment keys with which the app's builds ask for updates, as far as the project says that for certain.
     pub(crate) fn deployment_keys(&self, platform: Platform) -> Vec<NativeKey> {
         deployment_key::of_project(&self.project, self.expo.as_ref(), platform, &self.options.native)
+    }
+
+    /// The addresses of the servers that the app's builds ask for updates, as far as the project says that for certain.
+    pub(crate) fn servers(&self, platform: Platform) -> Vec<NativeAddress> {
+        deployment_key::servers(&self.project, self.expo.as_ref(), platform, &self.options.native)
     }
 
     /// Why builds of a platform ask for no updates, as far as the native project says that for certain.

@@ -10,10 +10,18 @@ pub(crate) const INSTALL: &str = "npm install @code-push-next/react-native-code-
 /// The lists of a `package.json` that can have an SDK.
 const LISTS: [&str; 4] = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"];
 
+/// What becomes of devices whose binary has an SDK, and whose update has none.
+pub(crate) const CUTS_OFF: &str = "a device that gets an update without the SDK takes no further updates";
+
 /// Whether a `package.json` names an SDK.
 pub(crate) fn is_in_manifest(manifest: &Value) -> bool {
+    in_manifest(manifest).is_some()
+}
+
+/// The SDK that a `package.json` names, if it names one.
+pub(crate) fn in_manifest(manifest: &Value) -> Option<&str> {
     let lists = LISTS.iter().filter_map(|list| manifest.get(list)?.as_object());
-    lists.flat_map(|list| list.keys()).any(|name| is_sdk(name))
+    lists.flat_map(|list| list.keys()).map(String::as_str).find(|name| is_sdk(name))
 }
 
 /// Whether an SDK is installed for the project in a folder: in `node_modules` there or above it, as in a monorepo.

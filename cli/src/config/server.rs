@@ -64,6 +64,23 @@ pub(crate) fn port_on_this_machine(url: &str) -> Option<u16> {
     url.port_or_known_default().filter(|_| url.host_str().is_some_and(is_loopback))
 }
 
+/// What an emulator of Android calls the machine that it runs on.
+const HOST_OF_EMULATOR: &str = "10.0.2.2";
+
+/// Whether an address that devices ask is that of a server: with or without a slash or `/v1` at its end, and by any name of this machine.
+pub(crate) fn is_address_of(address: &str, server: &str) -> bool {
+    comparable(address).is_some_and(|address| comparable(server).is_some_and(|server| address == server))
+}
+
+/// What two addresses of a server have in common: scheme, host, port and path.
+fn comparable(address: &str) -> Option<(String, String, u16, String)> {
+    let url = Url::parse(address.trim()).ok()?;
+    let host = url.host_str().map(|host| if is_loopback(host) || host == HOST_OF_EMULATOR { "localhost" } else { host })?;
+    let path = url.path().trim_end_matches('/');
+    let path = path.strip_suffix("/v1").unwrap_or(path);
+    Some((url.scheme().to_owned(), host.to_owned(), url.port_or_known_default()?, path.to_owned()))
+}
+
 /// Whether this host is this machine.
 fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -88,5 +105,26 @@ impl TryFrom<String> for ServerUrl {
 impl From<ServerUrl> for String {
     fn from(url: ServerUrl) -> Self {
         url.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_several_spellings() {
+        let server = "https://u.example";
+        for same in
+            ["https://u.example", " https://U.example/ ", "https://u.example:443//", "https://u.example/v1", "https://u.example/v1/"]
+        {
+            assert!(is_address_of(same, server), "{same}");
+        }
+        for other in ["http://u.example/", "https://u.example:8443/", "https://u.example/other/", "u.example", "YOUR_SERVER_URL", ""] {
+            assert!(!is_address_of(other, server), "{other}");
+        }
+        let here = "http://127.0.0.1:8787";
+        assert!(["http://localhost:8787/", "http://10.0.2.2:8787"].iter().all(|same| is_address_of(same, here)));
+        assert!(!is_address_of("http://localhost:8788/", here) && !is_address_of("http://10.0.2.3:8787/", here));
     }
 }

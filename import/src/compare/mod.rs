@@ -1,6 +1,6 @@
 //! Asks the old server and this one the same update checks, and finds the reason of each difference.
 //!
-//! The checks are generated from the histories here, or taken from an access log. Every request is a GET. Start reading at [`run::Run::compare`].
+//! The checks are generated from the histories, or taken from an access log. Every request is a GET. Start reading at [`run::Run::compare`].
 
 mod answer;
 mod ask;
@@ -29,6 +29,7 @@ pub use report::Report;
 
 use self::answer::Answer;
 use self::explain::Explainer;
+use self::model::Model;
 use crate::source::Entry;
 
 /// Checks under way at once.
@@ -62,6 +63,21 @@ impl Deployment {
     /// Its key.
     pub fn key(&self) -> &str {
         self.key.as_str()
+    }
+
+    /// The deployment with the releases of both servers: what only the old one has is behind those here. Only to generate checks from.
+    fn with(&self, there: Option<&Vec<Entry>>) -> Self {
+        let mut both = self.clone();
+        let theirs = there.map(|entries| Model::of_entries(entries, &self.releases).releases).unwrap_or_default();
+        let is_new = |release: &HistoryRelease| {
+            let is_same = |ours: &HistoryRelease| {
+                (&ours.label, &ours.package_hash, &ours.range, ours.rollout)
+                    == (&release.label, &release.package_hash, &release.range, release.rollout)
+            };
+            !self.releases.iter().any(is_same)
+        };
+        both.releases.extend(theirs.into_iter().filter(is_new));
+        both
     }
 }
 

@@ -13,6 +13,13 @@ pub(super) enum Side {
 }
 
 impl Side {
+    pub(super) fn other(self) -> Self {
+        match self {
+            Self::Old => Self::New,
+            Self::New => Self::Old,
+        }
+    }
+
     /// At the beginning of a sentence.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -66,6 +73,10 @@ pub(super) enum Cause {
     Differs(Property, Named, bool),
     /// The same package under another label.
     OtherLabel(Named),
+    /// Both have it, in another order among the releases.
+    OtherOrder(Named),
+    /// A mandatory release that only this server has makes an update that both offer mandatory.
+    MandatoryBetween(Side, Label),
     /// The labels of a staged release differ, and with them the devices that are in it.
     Staged(Named),
     /// The old server's history is empty, and the one here is not.
@@ -151,6 +162,17 @@ impl Cause {
             Self::OtherLabel(Named { here, there }) => format!(
                 "Both servers offer the same package: {here} here is {there} on the old server. Devices go by the package, so there is nothing to do."
             ),
+            Self::OtherOrder(release) => format!(
+                "Both servers have the package of {release}, in another order among their releases. Devices of an app version that several \
+                 releases are for get the newest of them. To mend it, release that one once more on both servers."
+            ),
+            Self::MandatoryBetween(side, label) => {
+                let (only, where_) = if *side == Side::Old { ("the old server", "there") } else { ("this server", "here") };
+                format!(
+                    "{label}, which only {only} has, is mandatory: devices before it get the newer update {where_} as a mandatory one. \
+                     There is nothing to release: both servers offer the same package."
+                )
+            }
             Self::Staged(release) => format!(
                 "{release} is in a staged rollout. The label decides which devices are in it, so each server chose others, as many of them."
             ),

@@ -87,6 +87,11 @@ impl Report {
         })
     }
 
+    /// Whether the old server's histories were read.
+    pub fn has_histories(&self) -> bool {
+        self.has_histories
+    }
+
     /// Whether no check was answered in another way.
     pub fn has_no_differences(&self) -> bool {
         self.groups.is_empty()

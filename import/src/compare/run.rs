@@ -62,7 +62,7 @@ impl Run {
         }
         let deployments = here.read().await.map_err(CompareError::Here)?;
         let there = self.histories(&deployments, told).await?;
-        let checks = self.choose(&deployments, told).map_err(|(path, error)| CompareError::Log(path, error))?;
+        let checks = self.choose(&deployments, &there, told).map_err(|(path, error)| CompareError::Log(path, error))?;
         let length = self.rate.length(checks.len());
         told(&format!("Asking {} and {}: {} checks. This takes {length}.", old.address(), new.address(), checks.len()));
         let compared = Comparison { old, new, deployments: deployments.clone(), checks }.ask(told).await;
@@ -91,9 +91,15 @@ impl Run {
     }
 
     /// The checks to ask. Errors: the log, and why it cannot be read.
-    fn choose(&self, deployments: &[Deployment], told: &mut dyn FnMut(&str)) -> Result<Vec<Check>, (String, io::Error)> {
+    fn choose(
+        &self,
+        deployments: &[Deployment],
+        there: &BTreeMap<String, Vec<Entry>>,
+        told: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Check>, (String, io::Error)> {
         let Some(path) = &self.log else {
-            let generated = generate(deployments, self.checks, self.seed);
+            let of_both: Vec<_> = deployments.iter().map(|deployment| deployment.with(there.get(deployment.key()))).collect();
+            let generated = generate(&of_both, self.checks, self.seed);
             let (count, combinations) = (generated.checks.len(), generated.combinations);
             if generated.is_all() {
                 let more = count as u64 - combinations;

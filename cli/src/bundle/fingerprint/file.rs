@@ -136,6 +136,13 @@ impl Fingerprints {
         self.entries(platform).iter().filter(|(version, _)| range.satisfies(&version.0))
     }
 
+    /// The binaries that were built with a package whose name is one of those wanted.
+    pub(crate) fn built_with(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<(Platform, &BinaryVersion)> {
+        let all = [Platform::Ios, Platform::Android].map(|platform| self.entries(platform).iter().map(move |entry| (platform, entry)));
+        let wanted = all.into_iter().flatten().filter(|(_, (_, built))| built.modules.keys().any(|name| is_wanted(name)));
+        wanted.map(|(platform, (version, _))| (platform, version)).collect()
+    }
+
     /// Records a binary. Returns what was recorded before.
     pub(crate) fn insert(&mut self, platform: Platform, version: BinaryVersion, fingerprint: Fingerprint) -> Option<Fingerprint> {
         match platform {

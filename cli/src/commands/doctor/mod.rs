@@ -48,6 +48,8 @@ impl DoctorCommand {
             });
             sdk::check(context, place.as_ref(), target.only, &mut report).await;
         }
+        project::check_platforms(context, &mut report);
+        sdk::concerns(context, &mut report);
         toolchain::check(&mut report).await;
         report.finish()
     }

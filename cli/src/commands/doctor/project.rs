@@ -1,10 +1,13 @@
 //! Checks of the project: its file, and that its app and deployment exist.
 
+use std::path::Path;
+
 use shared::api::apps::AppAnswer;
 use shared::api::deployments::{Deployment, DeploymentAnswer};
 
 use super::report::Report;
 use crate::client::{Client, path};
+use crate::commands::init::concerns;
 use crate::commands::init::plan::Platform;
 use crate::commands::nearest;
 use crate::config::project::{self, OfPlatform};
@@ -20,7 +23,18 @@ pub(super) fn check_file(report: &mut Report<'_>) {
     match project::find() {
         Err(error) => report.failed(FILE, &error),
         Ok(Some(found)) => report.ok(FILE, found.path.display().to_string()),
-        Ok(None) => report.skipped(FILE, "there is no updraft.toml here or above", Some("In a project, run `updraft init`.")),
+        Ok(None) => report.pending(FILE, "there is no updraft.toml here or above", Some("In a project, run `updraft init`.")),
+    }
+}
+
+/// Whether both platforms of the project have an app, if one has.
+pub(super) fn check_platforms(context: &Context, report: &mut Report<'_>) {
+    let Some(found) = context.project.as_ref().filter(|_| given("UPDRAFT_APP").is_none()) else { return };
+    let folder = found.path.parent().unwrap_or(Path::new("."));
+    if let Some(platform) = concerns::platform_without_app(folder, &found.project) {
+        let (title, name) = (platform.title(), platform.name());
+        let text = format!("{title} has no app: the table [{name}] in updraft.toml is missing, so no command releases to it");
+        report.warning(APP, text, format!("Run `updraft init --platform {name}`."));
     }
 }
 
@@ -67,25 +81,25 @@ pub(super) async fn check_remote(
     let given_deployment = given("UPDRAFT_DEPLOYMENT");
     let of = |name: &str| target.only.map_or_else(|| name.to_owned(), |platform| format!("{name} ({})", platform.title()));
     let Ok(app) = context.app(target.app.as_deref()) else {
-        report.skipped(APP, "none is set", None);
-        report.skipped(DEPLOYMENT, "no app is set", None);
+        report.pending(APP, "none is set", None);
+        report.pending(DEPLOYMENT, "no app is set", None);
         return None;
     };
     let Some(client) = client else {
-        report.skipped(APP, "you are not signed in", None);
-        report.skipped(DEPLOYMENT, "you are not signed in", None);
+        report.pending(APP, "you are not signed in", None);
+        report.pending(DEPLOYMENT, "you are not signed in", None);
         return None;
     };
     match nearest::app(client, app, client.get::<AppAnswer>(&path(["v1", "apps", app])).await).await {
         Ok(_) => report.ok(APP, of(app)),
         Err(error) => {
             report.failed(APP, &error);
-            report.skipped(DEPLOYMENT, "the app was not found", None);
+            report.skipped(DEPLOYMENT, "the app was not found");
             return None;
         }
     }
     let Ok(deployment) = context.deployment(given_deployment.as_deref()) else {
-        report.skipped(DEPLOYMENT, "none is set", None);
+        report.pending(DEPLOYMENT, "none is set", None);
         return None;
     };
     let found = client.get::<DeploymentAnswer>(&path(["v1", "apps", app, "deployments", deployment])).await;

@@ -27,6 +27,15 @@ struct Check {
     text: String,
     /// What to do, unless there is nothing.
     next: Option<String>,
+    /// Whether it could not be made yet, and can be later.
+    #[serde(skip)]
+    is_pending: bool,
+}
+
+impl Check {
+    fn new(name: &'static str, status: Status, text: impl Into<String>, next: Option<String>) -> Self {
+        Self { name, status, text: text.into(), next, is_pending: false }
+    }
 }
 
 /// The checks so far.
@@ -46,23 +55,29 @@ impl<'c> Report<'c> {
 
     /// It is as it should be.
     pub(super) fn ok(&mut self, check: &'static str, text: impl Into<String>) {
-        self.add(Check { name: check, status: Status::Ok, text: text.into(), next: None });
+        self.add(Check::new(check, Status::Ok, text, None));
     }
 
     /// It works, but should be looked at.
     pub(super) fn warning(&mut self, check: &'static str, text: impl Into<String>, next: impl Into<String>) {
-        self.add(Check { name: check, status: Status::Warning, text: text.into(), next: Some(next.into()) });
+        self.add(Check::new(check, Status::Warning, text, Some(next.into())));
     }
 
     /// It does not work.
     pub(super) fn failed(&mut self, check: &'static str, error: &Error) {
         self.first_failure.get_or_insert(error.kind);
-        self.add(Check { name: check, status: Status::Failed, text: error.what.clone(), next: Some(error.next.clone()) });
+        self.add(Check::new(check, Status::Failed, error.what.as_str(), Some(error.next.clone())));
     }
 
     /// It does not apply, or another failure is in the way.
-    pub(super) fn skipped(&mut self, check: &'static str, text: impl Into<String>, next: Option<&str>) {
-        self.add(Check { name: check, status: Status::Skipped, text: text.into(), next: next.map(str::to_owned) });
+    pub(super) fn skipped(&mut self, check: &'static str, text: impl Into<String>) {
+        self.add(Check::new(check, Status::Skipped, text, None));
+    }
+
+    /// It cannot be made yet: something is not set up.
+    pub(super) fn pending(&mut self, check: &'static str, text: impl Into<String>, next: Option<&str>) {
+        let next = next.map(str::to_owned);
+        self.add(Check { is_pending: true, ..Check::new(check, Status::Skipped, text, next) });
     }
 
     /// Something that stands in the way of several checks: said at the end, too.
@@ -90,8 +105,7 @@ impl<'c> Report<'c> {
                 Err(Error::new(kind, format!("{} failed", checks(count(Status::Failed))), next))
             }
             (None, 0) => {
-                // A check that has a way to be made is not there yet.
-                match self.checks.iter().filter(|check| check.status == Status::Skipped && check.next.is_some()).count() {
+                match self.checks.iter().filter(|check| check.is_pending).count() {
                     0 => self.context.done("Everything works."),
                     skipped => self.context.note(&format!("What was checked works; {} could not be made yet.", checks(skipped))),
                 }

@@ -1,14 +1,15 @@
-//! Checks of the SDK's configuration in the project: that it has the server and the key that commands here use.
+//! Checks of the SDK's configuration in the project: that it has the server and the key that commands here use, and that there is an SDK.
 
 use std::path::{Path, PathBuf};
 
-use super::key;
+use super::key::{self, Fault, HIDDEN};
 use super::report::Report;
 use crate::bundle;
 use crate::client::Client;
 use crate::commands::init::concerns::{self, Concern};
 use crate::commands::init::plan::Platform;
 use crate::commands::init::state::{self, FileState, Setting};
+use crate::config::server::is_address_of;
 use crate::context::Context;
 use crate::error::{Error, Kind};
 
@@ -28,22 +29,38 @@ pub(super) struct Place<'p> {
     pub(super) key: &'p str,
 }
 
-/// Checks each file that is to have the server and the key, or those of one platform.
+/// Checks each file that is to have the server and the key, or those of one platform. Without a deployment whose key is known, it checks what every
+/// deployment needs.
 pub(super) async fn check(context: &Context, place: Option<&Place<'_>>, only: Option<Platform>, report: &mut Report<'_>) {
-    let Some(folder) = folder(context) else { return report.skipped(SDK, "there is no working directory", None) };
-    let known = place.filter(|place| place.key != "(hidden)");
-    let Some(files) = state::of(&folder, known.map_or("", |place| place.server), known.map_or("", |place| place.key), only) else {
-        return report.skipped(SDK, "this is not a React Native, Expo, Cordova or Capacitor project", None);
+    let Some(folder) = folder(context) else { return report.skipped(SDK, "there is no working directory") };
+    let known = place.filter(|place| place.key != HIDDEN);
+    let server = server(context);
+    let Some(files) = state::of(&folder, server.as_deref(), known.map(|place| place.key), only) else {
+        return report.skipped(SDK, "this is not a React Native, Expo, Cordova or Capacitor project");
     };
-    let Some(place) = known else {
-        return report.skipped(SDK, "the deployment's key is not known, and the project's files must have it", None);
+    let Some(known) = known else {
+        for file in files.iter().filter(|file| folder.join(&file.path).exists()) {
+            alone(file, server.as_deref(), report);
+        }
+        let why = if place.is_some() { "you cannot read the deployment's key" } else { "no deployment is known" };
+        return report.pending(SDK, format!("{why}, so it was not checked that the project has its key"), None);
     };
     for file in files {
-        one(context, &file, place, report).await;
+        one(context, &file, known, report).await;
     }
-    for Concern { text, next } in concerns::of(&folder, place.server) {
-        report.warning(SDK, text, next);
+}
+
+/// Checks what concerns the project as a whole.
+pub(super) fn concerns(context: &Context, report: &mut Report<'_>) {
+    let Some(folder) = folder(context) else { return };
+    for Concern { text, next, is_fatal } in concerns::of(&folder, server(context).as_deref()) {
+        say(report, is_fatal, text, next);
     }
+}
+
+/// The URL of the server that commands here use.
+fn server(context: &Context) -> Option<String> {
+    context.server().ok().map(|server| server.url.as_str().to_owned())
 }
 
 /// The project's folder: that of the project file, or the working directory.
@@ -52,43 +69,79 @@ fn folder(context: &Context) -> Option<PathBuf> {
     of_file.or_else(|| std::env::current_dir().ok())
 }
 
-async fn one(context: &Context, file: &FileState, place: &Place<'_>, report: &mut Report<'_>) {
-    let FileState { path, server, key, servers, keys, by_hand } = file;
-    let url = format!("{}/", place.server);
-    let of = format!("{} of {}", place.deployment, place.app);
-    let mut faults = Vec::new();
-    // An app without them gets no updates. Another value can be meant, such as a deployment per platform, or an address of the same server.
-    let mut is_fatal = *server == Setting::Missing || *key == Setting::Missing;
-    match server {
-        Setting::Right => {}
-        Setting::Other => {
-            let dead = servers.iter().find_map(|server| bundle::dead_server(server));
-            is_fatal |= dead.is_some();
-            faults
-                .push(dead.map_or_else(|| format!("has another server address than {url}"), |what| format!("has {what} instead of {url}")));
-        }
-        Setting::Missing => faults.push(format!("lacks the server address {url}")),
-    }
-    match key {
-        Setting::Right => {}
-        Setting::Other => {
-            let fault = key::fault(context, keys, place, &of).await;
-            is_fatal |= fault.is_fatal;
-            faults.push(fault.text);
-        }
-        Setting::Missing => faults.push(format!("lacks the deployment key of {of}")),
-    }
-    if faults.is_empty() {
-        return report.ok(SDK, format!("{path} has the server address and the key of {of}"));
-    }
-    let text = format!("{path} {}", faults.join(", and "));
-    let next = match by_hand {
-        Some(why) => format!("`updraft init` cannot write it: {why}."),
-        None => "Run `updraft init`: it writes both. If the project uses another server or deployment, correct updraft.toml.".to_owned(),
-    };
+fn say(report: &mut Report<'_>, is_fatal: bool, text: String, next: String) {
     if is_fatal {
         report.failed(SDK, &Error::new(Kind::Failed, text, next));
     } else {
         report.warning(SDK, text, next);
     }
+}
+
+/// Says what is wrong with the server address of a file. An app without one gets no updates. Another one can be meant, such as another address of the same server.
+fn server_fault(file: &FileState, server: Option<&str>) -> Option<Fault> {
+    let url = server.map(|server| format!("{server}/"));
+    let fault = |text: String, is_fatal: bool| Some(Fault { text, is_fatal });
+    match file.server {
+        Setting::Right => None,
+        Setting::Missing => {
+            fault(url.map_or_else(|| "lacks the server address".to_owned(), |url| format!("lacks the server address {url}")), true)
+        }
+        Setting::Other => {
+            if let Some(dead) = file.servers.iter().find_map(|address| bundle::dead_server(address)) {
+                return fault(
+                    url.map_or_else(|| format!("has {}", dead.trim_end_matches(',')), |url| format!("has {dead} instead of {url}")),
+                    true,
+                );
+            }
+            let (server, url) = server.zip(url)?;
+            let other = match file.servers.iter().find(|address| !is_address_of(address, server)) {
+                None if !file.servers.is_empty() => return None,
+                None => return fault(format!("has another server address than {url}"), false),
+                Some(other) => other,
+            };
+            if bundle::is_inserted(other) {
+                return fault(format!("has the server address {other}, which only a build knows, instead of {url}"), false);
+            }
+            let consequence = "devices of that build ask that server, and do not get the releases of this one";
+            fault(format!("has another server address ({other}) than {url}: {consequence}"), false)
+        }
+    }
+}
+
+async fn one(context: &Context, file: &FileState, place: &Place<'_>, report: &mut Report<'_>) {
+    let of = format!("{} of {}", place.deployment, place.app);
+    let key = match file.key {
+        Setting::Right => None,
+        Setting::Other => Some(key::fault(context, &file.keys, place, &of).await),
+        Setting::Missing => Some(Fault { text: format!("lacks the deployment key of {of}"), is_fatal: true }),
+    };
+    let faults: Vec<Fault> = server_fault(file, Some(place.server)).into_iter().chain(key).collect();
+    let right = format!("has the server address and the key of {of}");
+    let next = "Run `updraft init`: it writes both. If the project uses another server or deployment, correct updraft.toml.";
+    say_faults(file, faults, &right, next, report);
+}
+
+/// Checks a file without a deployment to compare it with.
+fn alone(file: &FileState, server: Option<&str>, report: &mut Report<'_>) {
+    let key = match file.key {
+        Setting::Missing => Some(Fault { text: "lacks a deployment key".to_owned(), is_fatal: true }),
+        _ => key::fault_of_any(&file.keys),
+    };
+    let faults: Vec<Fault> = server_fault(file, server).into_iter().chain(key).collect();
+    say_faults(file, faults, "has a server address and a deployment key", "Run `updraft init`: it writes both.", report);
+}
+
+fn say_faults(file: &FileState, mut faults: Vec<Fault>, right: &str, next: &str, report: &mut Report<'_>) {
+    let path = &file.path;
+    if faults.is_empty() {
+        return report.ok(SDK, format!("{path} {right}"));
+    }
+    // The others end with what follows.
+    faults.sort_by_key(|fault| !fault.is_fatal);
+    let texts: Vec<&str> = faults.iter().map(|fault| fault.text.as_str()).collect();
+    let next = match &file.by_hand {
+        Some(why) => format!("`updraft init` cannot write it: {why}."),
+        None => next.to_owned(),
+    };
+    say(report, faults.iter().any(|fault| fault.is_fatal), format!("{path} {}", texts.join(", and ")), next);
 }

@@ -51,7 +51,7 @@ pub(super) async fn check(context: &Context, report: &mut Report<'_>) -> Option<
 
 fn skip(report: &mut Report<'_>, checks: &[&'static str], why: &str) {
     for check in checks {
-        report.skipped(check, why, None);
+        report.skipped(check, why);
     }
 }
 
@@ -102,11 +102,11 @@ async fn reach(context: &Context, url: &ServerUrl, report: &mut Report<'_>) -> R
 async fn resolve(url: &ServerUrl, report: &mut Report<'_>) -> Result<()> {
     let parsed = Url::parse(url.as_str()).ok();
     let Some((host, port, parsed)) = parsed.and_then(|url| Some((url.host_str()?.to_owned(), url.port_or_known_default()?, url))) else {
-        report.skipped(DNS, "the URL has no host", None);
+        report.skipped(DNS, "the URL has no host");
         return Ok(());
     };
     if has_proxy(&parsed) {
-        report.skipped(DNS, "a proxy resolves it: HTTPS_PROXY or ALL_PROXY is set", None);
+        report.skipped(DNS, "a proxy resolves it: HTTPS_PROXY or ALL_PROXY is set");
         return Ok(());
     }
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -166,7 +166,7 @@ fn unhealthy(what: &str) -> Error {
 fn compare_clocks(answer: &RawAnswer, report: &mut Report<'_>) {
     let theirs = answer.headers.get(header::DATE).and_then(|date| http_date(date.to_str().ok()?));
     let Some(theirs) = theirs else {
-        return report.skipped(CLOCK, "the server does not say what time it is", None);
+        return report.skipped(CLOCK, "the server does not say what time it is");
     };
     let ahead = clock::now().as_millis().saturating_sub(theirs.as_millis());
     if ahead.saturating_abs() <= CLOCK_TOLERANCE {

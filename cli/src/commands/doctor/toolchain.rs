@@ -24,7 +24,7 @@ struct ReactNative {
 pub(super) async fn check(report: &mut Report<'_>) {
     let Some(project) = find() else {
         for check in [NODE, BUNDLER, HERMES] {
-            report.skipped(check, "this is not a React Native or Expo project", None);
+            report.skipped(check, "this is not a React Native or Expo project");
         }
         return;
     };
@@ -33,7 +33,7 @@ pub(super) async fn check(report: &mut Report<'_>) {
         const MISSING: &str = "the project's packages are not installed";
         let next = install(&project.folder);
         report.warning(BUNDLER, format!("{MISSING}: react-native is not in node_modules"), next.clone());
-        report.skipped(HERMES, MISSING, None);
+        report.skipped(HERMES, MISSING);
         return report.obstacle("The project's packages are not installed", &format!("{next} Then run `updraft doctor` again."));
     };
     bundler(&project, &react_native, report);

@@ -145,7 +145,7 @@ fn finish(context: &Context, report: &Report, is_dry_run: bool) -> Result<()> {
         let releases = |app: &&Imported| app.deployments.iter().map(|deployment| deployment.releases).sum::<usize>();
         let app = report.imported.iter().flatten().max_by_key(releases).map_or("NAME", |app| &app.name);
         let (from, app) = (shell::option("--from", report.source()), shell::option("--app", app));
-        context.note(&format!("Compare before you switch: `updraft import compare {from} {app}`."));
+        context.note(&format!("Compare before you switch: `updraft import compare {from} --key-file FILE {app}`."));
     }
     Ok(())
 }

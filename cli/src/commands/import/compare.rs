@@ -90,7 +90,11 @@ impl CompareCommand {
 fn finish(context: &Context, report: &Report) -> Result<()> {
     context.show(&report.json(), || terminal::print(&report.to_string()));
     if let Some(objection) = report.objection() {
-        let next = report.advice().unwrap_or("See the reasons above. With --key-file, an access key of the old server, they are exact.");
+        let next = report.advice().unwrap_or(if report.has_histories() {
+            "See the reasons above."
+        } else {
+            "See the reasons above. With --key-file, an access key of the old server, they are exact."
+        });
         return Err(Error::failed(objection, next));
     }
     context.done(if report.has_no_differences() {

@@ -1,13 +1,18 @@
-//! What keeps a project that is set up from getting updates: no CodePush SDK, or a server that only this machine reaches.
+//! What keeps a project that is set up from getting updates: no CodePush SDK, a platform without an app, or a server that only this machine reaches.
 
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::detect::{self, Kind};
-use super::plan::Plan;
-use crate::bundle::sdk;
+use super::plan::{Plan, Platform};
+use crate::bundle::fingerprint::{Fingerprints, NAME, NativeProject};
+use crate::bundle::{self, sdk};
+use crate::config::project::Project;
 use crate::config::server;
+
+/// How many binaries a text names.
+const MAX_NAMED: usize = 5;
 
 /// Something to look at, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,13 +21,63 @@ pub(in crate::commands) struct Concern {
     pub(in crate::commands) text: String,
     /// What to do.
     pub(in crate::commands) next: String,
+    /// Whether the next release would do harm.
+    pub(in crate::commands) is_fatal: bool,
 }
 
 /// The concerns of the project in a folder; none if there is no project.
-pub(in crate::commands) fn of(folder: &Path, server: &str) -> Vec<Concern> {
+pub(in crate::commands) fn of(folder: &Path, server: Option<&str>) -> Vec<Concern> {
     let plan = Plan::new(folder.to_owned());
     let Some(kind) = detect::kind(&plan) else { return Vec::new() };
-    [missing_sdk(&plan, kind), unreachable_server(server)].into_iter().flatten().collect()
+    let without_sdk = removed_sdk(&plan, kind).or_else(|| missing_sdk(&plan, kind)).or_else(|| uninstalled_sdk(&plan, kind));
+    [without_sdk, server.and_then(unreachable_server)].into_iter().flatten().collect()
+}
+
+/// The platform of a React Native or Expo project that has no app in the project file, if the other platform has one.
+pub(in crate::commands) fn platform_without_app(folder: &Path, project: &Project) -> Option<Platform> {
+    let plan = Plan::new(folder.to_owned());
+    let is_built = detect::kind(&plan).is_some_and(Kind::is_built);
+    let without = Platform::ALL.into_iter().find(|platform| super::app_of(project, *platform).is_none())?;
+    let is_alone = project.app.is_none() && super::app_of(project, without.other()).is_some();
+    // Expo creates the folders when it builds.
+    let in_native =
+        || NativeProject::of_files(folder).is_some_and(|native| native.platforms().iter().any(|found| found.name() == without.name()));
+    (is_built && is_alone && (plan.has(without.name()) || in_native())).then_some(without)
+}
+
+/// Whether a React Native or Expo project has an SDK, as `release` sees it: in a monorepo, another package can name it.
+fn has_sdk_somewhere(plan: &Plan) -> bool {
+    has_sdk_installed(plan) || sdk::is_installed(plan.root())
+}
+
+/// Recorded binaries with an SDK that the project no longer has, in the words of `release`.
+fn removed_sdk(plan: &Plan, kind: Kind) -> Option<Concern> {
+    if !kind.is_built() || has_sdk_somewhere(plan) {
+        return None;
+    }
+    let file = Fingerprints::read(plan.root()).ok().flatten()?;
+    let binaries = file.built_with(sdk::is_sdk);
+    let mut names: Vec<String> =
+        binaries.iter().take(MAX_NAMED).map(|(platform, version)| format!("{} {version}", platform.title())).collect();
+    if binaries.len() > MAX_NAMED {
+        names.push(format!("{} more", binaries.len() - MAX_NAMED));
+    }
+    (!binaries.is_empty()).then(|| Concern {
+        text: format!("{NAME} has binaries with a CodePush SDK ({}), which the project no longer has: {}", names.join(", "), sdk::CUTS_OFF),
+        next: format!("Install the SDK again before you release, for example: {}", sdk::INSTALL),
+        is_fatal: true,
+    })
+}
+
+/// An SDK that only `package.json` has, although other packages are installed.
+fn uninstalled_sdk(plan: &Plan, kind: Kind) -> Option<Concern> {
+    let has_packages = plan.root().ancestors().any(|folder| folder.join("node_modules/react-native").is_dir());
+    if !kind.is_built() || !has_packages || sdk::is_installed(plan.root()) {
+        return None;
+    }
+    let package = manifest(&plan.read("package.json").unwrap_or_default());
+    let name = sdk::in_manifest(&package)?;
+    Some(Concern { text: format!("{name} is in package.json, and not installed"), next: bundle::install(plan.root()), is_fatal: false })
 }
 
 fn missing_sdk(plan: &Plan, kind: Kind) -> Option<Concern> {
@@ -45,6 +100,7 @@ fn missing_sdk(plan: &Plan, kind: Kind) -> Option<Concern> {
     Some(Concern {
         text: format!("{place} has no CodePush SDK, so the app never asks for updates"),
         next: format!("Install one and follow its instructions, for example: {install}"),
+        is_fatal: false,
     })
 }
 
@@ -55,8 +111,11 @@ pub(super) fn has_sdk_installed(plan: &Plan) -> bool {
 
 /// Whether a package depends on an SDK.
 fn has_sdk(package: &str) -> bool {
-    let package: Value = serde_json::from_str(package.trim_start_matches('\u{feff}')).unwrap_or_default();
-    sdk::is_in_manifest(&package)
+    sdk::is_in_manifest(&manifest(package))
+}
+
+fn manifest(package: &str) -> Value {
+    serde_json::from_str(package.trim_start_matches('\u{feff}')).unwrap_or_default()
 }
 
 fn unreachable_server(server: &str) -> Option<Concern> {
@@ -66,6 +125,7 @@ fn unreachable_server(server: &str) -> Option<Concern> {
         next: format!(
             "For tests on Android, run `adb reverse tcp:{port} tcp:{port}`; iOS simulators reach it. For everybody else, use an https address."
         ),
+        is_fatal: false,
     })
 }
 

@@ -22,7 +22,7 @@ mod target;
 mod text;
 mod values;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -47,8 +47,15 @@ use target::{Choice, Target};
   updraft init --app my-app-ios --platform ios
   updraft init --dry-run
 
-Without a terminal, add --app, --deployment and --yes. Files that are changed: updraft.toml; Info.plist and strings.xml
-(React Native), app.json (Expo), config.xml (Cordova), capacitor.config.json (Capacitor).")]
+Without a terminal, add --app, --deployment and --yes.
+
+Files that are changed:
+  all projects:  updraft.toml
+  React Native:  Info.plist, strings.xml
+  Expo:          app.json
+  Cordova:       config.xml
+  Capacitor:     capacitor.config.json
+React Native and Expo projects with an SDK also get updraft-fingerprint.json.")]
 pub(crate) struct InitCommand {
     /// App and deployment.
     #[command(flatten)]
@@ -76,17 +83,21 @@ impl InitCommand {
         let platforms = self.platforms(context, &Plan::new(folder.clone()))?;
         let progress = Progress::new();
         let &[only] = platforms.as_slice() else {
-            let mut documents = Map::new();
+            let (mut documents, mut server) = (Map::new(), String::new());
             for platform in platforms.into_iter().flatten() {
                 context.note(&format!("Setting up {}", platform.title()));
                 // The first one has written to the project file.
                 let context = Context { global: context.global.clone(), user: context.user.clone(), project: project::find()? };
-                documents.insert(platform.name().to_owned(), self.set_up(&context, folder.clone(), Some(platform), true, &progress).await?);
+                let document;
+                (document, server) = self.set_up(&context, folder.clone(), Some(platform), true, &progress).await?;
+                documents.insert(platform.name().to_owned(), document);
             }
+            warn_of_concerns(&folder, &server);
             context.show(&Value::Object(documents), || {});
             return Ok(());
         };
-        let document = self.set_up(context, folder, only, false, &progress).await?;
+        let (document, server) = self.set_up(context, folder.clone(), only, false, &progress).await?;
+        warn_of_concerns(&folder, &server);
         context.show(&document, || {});
         Ok(())
     }
@@ -115,7 +126,7 @@ impl InitCommand {
         })
     }
 
-    /// Sets up the project, or one platform of it; `by_table` if each platform gets an app of its own. Returns the JSON.
+    /// Sets up the project, or one platform of it; `by_table` if each platform gets an app of its own. Returns the JSON, and the server's URL.
     async fn set_up(
         &self,
         context: &Context,
@@ -123,7 +134,7 @@ impl InitCommand {
         only: Option<Platform>,
         by_table: bool,
         progress: &Progress,
-    ) -> Result<Value> {
+    ) -> Result<(Value, String)> {
         let mut sdk_plan = Plan::new(folder.clone());
         let kind = detect::kind(&sdk_plan);
         // `release react-native` and `release expo` know by the project file which platform gets which app.
@@ -134,6 +145,8 @@ impl InitCommand {
             Some(platform) => format!("{name}-{}", platform.name()),
             None => name,
         });
+        let keys = state::of(&folder, None, None, only).unwrap_or_default().into_iter().flat_map(|file| file.keys);
+        let keys: Vec<String> = keys.filter(|key| !key.is_empty()).collect();
         let choice = Choice {
             app: self.target.app.app.as_deref().or_else(|| app_of(known?, only?)).or_else(|| known?.app.as_deref()),
             deployment: self.target.deployment.as_deref().or_else(|| known?.deployment.as_deref()),
@@ -142,6 +155,7 @@ impl InitCommand {
             platform: only,
             taken: only.zip(known).and_then(|(platform, project)| app_of(project, platform.other())),
             suggestion: suggestion.as_deref(),
+            keys: &keys,
             progress,
         };
         let target = target::choose(&target::server(context)?, choice).await?;
@@ -205,23 +219,10 @@ impl InitCommand {
         for (path, what) in file_plan.by_hand.iter().chain(&sdk_plan.by_hand) {
             Context::warn(&printable(&format!("{path} was left alone: {what}.")));
         }
-        for Concern { text, next } in concerns::of(sdk_plan.root(), &target.server) {
-            Context::warn(&printable(&format!("{text}. {next}")));
-        }
         if let Some(kind) = kind.filter(|_| is_made) {
-            // What is left to do by hand is named above.
-            let outcome = match (sdk_plan.changes.is_empty(), sdk_plan.by_hand.is_empty()) {
-                (true, true) => format!("The {} project needs no changes", kind.name()),
-                (false, true) => format!("The {} project is set up", kind.name()),
-                (true, false) => format!("Nothing else in the {} project needs changes", kind.name()),
-                (false, false) => format!("The rest of the {} project is set up", kind.name()),
-            };
-            context.done(&format!("{outcome} for {} of {}.", target.deployment, target.app));
-            if !sdk_plan.changes.is_empty() {
-                sdk_plan.next.iter().for_each(|next| context.note(&format!("  next: {next}")));
-            }
+            say_outcome(context, &sdk_plan, kind, &target);
         }
-        Ok(document)
+        Ok((document, target.server))
     }
 
     /// Shows the changes, and makes those that are wanted. Returns whether all are made.
@@ -252,6 +253,27 @@ impl InitCommand {
         sdk_plan.apply()?;
         progress.wrote();
         Ok(true)
+    }
+}
+
+/// Says whether the project is set up. What is left to do by hand is named before.
+fn say_outcome(context: &Context, plan: &Plan, kind: detect::Kind, target: &Target) {
+    let (name, of) = (kind.name(), format!("for {} of {}", target.deployment, target.app));
+    match (plan.changes.is_empty(), plan.by_hand.is_empty()) {
+        (true, true) => context.done(&format!("The {name} project needs no changes {of}.")),
+        (false, true) => context.done(&format!("The {name} project is set up {of}.")),
+        (true, false) => context.note(&format!("The {name} project is not set up {of} before you have done what is left.")),
+        (false, false) => context.note(&format!("The rest of the {name} project is set up {of}.")),
+    }
+    if !plan.changes.is_empty() {
+        plan.next.iter().for_each(|next| context.note(&format!("  next: {next}")));
+    }
+}
+
+/// Warns of what keeps the project from getting updates: once, also if two platforms are set up.
+fn warn_of_concerns(folder: &Path, server: &str) {
+    for Concern { text, next, .. } in concerns::of(folder, Some(server)) {
+        Context::warn(&printable(&format!("{text}. {next}")));
     }
 }
 

@@ -38,7 +38,7 @@ impl Platform {
     pub(super) const ALL: [Self; 2] = [Self::Ios, Self::Android];
 
     /// Its name, which is also that of its folder.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Android => "android",
             Self::Ios => "ios",

@@ -104,11 +104,11 @@ mod tests {
         assert_eq!(done.text(), "the app demo-ios is created, and no file was changed");
         done.begun.push("updraft.toml".to_owned());
         assert_eq!(done.text(), "the app demo-ios is created; updraft.toml may be changed, and no other file was changed");
-        done.created.push("the deployment Canary".to_owned());
+        done.created.push("the deployment Canary of demo-ios".to_owned());
         (done.written, done.begun) = (["a", "b", "c"].map(str::to_owned).to_vec(), Vec::new());
         assert_eq!(
             done.text(),
-            "the app demo-ios and the deployment Canary are created; a, b and c are written, and no other file was changed"
+            "the app demo-ios and the deployment Canary of demo-ios are created; a, b and c are written, and no other file was changed"
         );
     }
 }

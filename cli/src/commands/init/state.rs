@@ -37,10 +37,15 @@ pub(in crate::commands) enum Setting {
 const SERVER_NAMES: [&str; 2] = ["codepushserverurl", "server_url"];
 const KEY_NAMES: [&str; 2] = ["codepushdeploymentkey", "_deploy_key"];
 
-/// The files of the project in a folder that are to have the server and the key, or those of one platform; `None` if there is no project.
-pub(in crate::commands) fn of(folder: &Path, server: &str, key: &str, only: Option<Platform>) -> Option<Vec<FileState>> {
+/// What stands for a server and a key that are not known. No file has it.
+const UNKNOWN: (&str, &str) = ("ADDRESS-OF-THE-SERVER", "KEY-OF-THE-DEPLOYMENT");
+
+/// The files of the project in a folder that are to have the server and the key, or those of one platform; `None` if there is no project. Without a server or
+/// key to compare with, every value is another one.
+pub(in crate::commands) fn of(folder: &Path, server: Option<&str>, key: Option<&str>, only: Option<Platform>) -> Option<Vec<FileState>> {
     let mut plan = Plan::new(folder.to_owned());
     let kind = detect::kind(&plan)?;
+    let (server, key) = (server.unwrap_or(UNKNOWN.0), key.unwrap_or(UNKNOWN.1));
     let sdk = Sdk { url: format!("{server}/"), key: key.to_owned(), only };
     kind.plan(&mut plan, &sdk);
     let mut files = Vec::new();

@@ -8,7 +8,7 @@ use shared::text::shell;
 use super::super::{advice, nearest};
 use super::plan::Platform;
 use super::progress::Progress;
-use crate::client::{Client, path};
+use crate::client::{Answer, Client, path};
 use crate::context::Context;
 use crate::error::{Error, Kind, Result};
 use crate::output::{prompt, terminal};
@@ -30,12 +30,16 @@ pub(super) struct Choice<'c> {
     pub(super) taken: Option<&'c str>,
     /// A name for a new app.
     pub(super) suggestion: Option<&'c str>,
+    /// The deployment keys that the project's files have.
+    pub(super) keys: &'c [String],
     /// What Ctrl-C leaves behind.
     pub(super) progress: &'c Progress,
 }
 
 /// The entry that is no app.
 const NEW_APP: &str = "Create a new app…";
+/// How many apps are asked for their keys.
+const MAX_ASKED: usize = 30;
 /// The rank of an app whose name is for the other platform.
 const OF_THE_OTHER: u8 = 4;
 
@@ -138,8 +142,14 @@ async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<O
     let suggestion = choice.suggestion.filter(|name| !choices.iter().any(|taken| taken == name));
     if !choices.is_empty() {
         choices.sort_by_key(|name| rank(name, choice));
+        let known = with_key(client, &choices, choice.keys).await;
+        if let Some(place) = known {
+            let app = choices.remove(place);
+            choices.insert(0, app);
+        }
         if !choice.is_dry {
-            choices.insert(place_of_new(&choices, choice), NEW_APP.to_owned());
+            let place = if known.is_some() { choices.len() } else { place_of_new(&choices, choice) };
+            choices.insert(place, NEW_APP.to_owned());
         }
         let index = prompt::choose("Which app?", &choices, "--app NAME")?;
         if let Some(name) = choices.into_iter().nth(index).filter(|name| name != NEW_APP) {
@@ -151,8 +161,33 @@ async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<O
             "Leave --dry-run out, or run `updraft app create NAME`.",
         ));
     }
-    let name = prompt::text("Name of the new app", suggestion, "--app NAME --create")?;
-    create_app(context, client, choice, &name).await.map(Some)
+    loop {
+        let name = prompt::text("Name of the new app", suggestion, "--app NAME --create")?;
+        match post_app(client, &name).await {
+            Err(error) if is_about_the_name(&error) => Context::warn(&format!("{}.", error.what)),
+            created => return created_app(context, choice, created).map(Some),
+        }
+    }
+}
+
+/// Whether another name can help: then it is asked for again.
+fn is_about_the_name(error: &Error) -> bool {
+    error.status() == Some(400) || error.kind == Kind::Conflict
+}
+
+/// The place of the app that has one of the project's keys, if one has.
+async fn with_key(client: &Client, apps: &[String], keys: &[String]) -> Option<usize> {
+    if keys.is_empty() {
+        return None;
+    }
+    for (place, app) in apps.iter().take(MAX_ASKED).enumerate() {
+        let answer = client.get::<DeploymentsAnswer>(&path(["v1", "apps", app, "deployments"])).await;
+        let found = answer.map(|answer| answer.value.deployments).unwrap_or_default();
+        if found.iter().any(|deployment| keys.contains(&deployment.key)) {
+            return Some(place);
+        }
+    }
+    None
 }
 
 /// The place of the entry that creates an app. What Enter chooses must be neither another project's app nor that of the other platform.
@@ -190,11 +225,17 @@ fn rank(name: &str, choice: Choice<'_>) -> u8 {
 }
 
 async fn create_app(context: &Context, client: &Client, choice: Choice<'_>, name: &str) -> Result<String> {
+    created_app(context, choice, advice::in_options(post_app(client, name).await, &[("name", "--app")]))
+}
+
+async fn post_app(client: &Client, name: &str) -> Result<Answer<AppAnswer>> {
     let body = NewApp { name: Field::from(name.to_owned()), manually_provision_deployments: Field::Missing };
-    let created = advice::forbidden(
-        advice::in_options(client.post::<AppAnswer>("/v1/apps", &body).await, &[("name", "--app")]),
-        "An API key needs the scope `apps` to create apps. Or create it on the dashboard.",
-    );
+    client.post::<AppAnswer>("/v1/apps", &body).await
+}
+
+/// Says that an app was created. Returns its name.
+fn created_app(context: &Context, choice: Choice<'_>, created: Result<Answer<AppAnswer>>) -> Result<String> {
+    let created = advice::forbidden(created, "An API key needs the scope `apps` to create apps. Or create it on the dashboard.");
     let answer =
         advice::conflict(created, || "Choose another name, or the existing app with --app. `updraft app list` shows them.".to_owned())?;
     context.done(&format!("Created the app {}.", answer.value.app.name));
@@ -217,7 +258,9 @@ async fn deployment(context: &Context, client: &Client, app: &str, choice: Choic
         return Err(deployment_missing());
     }
     let list = client.get::<DeploymentsAnswer>(&path(["v1", "apps", app, "deployments"])).await;
-    let deployments = nearest::app(client, app, list).await?.value.deployments;
+    let mut deployments = nearest::app(client, app, list).await?.value.deployments;
+    deployments.sort_by_key(|deployment| !choice.keys.contains(&deployment.key));
+    let free = OF_NEW_APP.into_iter().find(|name| !deployments.iter().any(|deployment| deployment.name == *name));
     if !deployments.is_empty() {
         let mut choices: Vec<String> = deployments.iter().map(|deployment| deployment.name.clone()).collect();
         if !choice.is_dry {
@@ -232,19 +275,31 @@ async fn deployment(context: &Context, client: &Client, app: &str, choice: Choic
         let next = format!("Leave --dry-run out, or run `updraft deployment create NAME {option}`.");
         return Err(Error::failed(format!("{app} has no deployments, and --dry-run creates none"), next));
     }
-    let name = prompt::text("Name of the new deployment", Some("Production"), "--deployment NAME --create")?;
-    create_deployment(context, client, choice, app, &name).await.map(Some)
+    loop {
+        let name = prompt::text("Name of the new deployment", free, "--deployment NAME --create")?;
+        match post_deployment(client, app, &name).await {
+            Err(error) if is_about_the_name(&error) => Context::warn(&format!("{}.", error.what)),
+            created => return created_deployment(context, choice, app, created).map(Some),
+        }
+    }
 }
 
 async fn create_deployment(context: &Context, client: &Client, choice: Choice<'_>, app: &str, name: &str) -> Result<Deployment> {
+    created_deployment(context, choice, app, advice::in_options(post_deployment(client, app, name).await, &[("name", "--deployment")]))
+}
+
+async fn post_deployment(client: &Client, app: &str, name: &str) -> Result<Answer<DeploymentAnswer>> {
     let body = NewDeployment { name: Field::from(name.to_owned()), key: Field::Missing };
-    let created = client.post::<DeploymentAnswer>(&path(["v1", "apps", app, "deployments"]), &body).await;
-    let created = advice::in_options(created, &[("name", "--deployment")]);
+    client.post::<DeploymentAnswer>(&path(["v1", "apps", app, "deployments"]), &body).await
+}
+
+/// Says that a deployment was created. Returns it.
+fn created_deployment(context: &Context, choice: Choice<'_>, app: &str, created: Result<Answer<DeploymentAnswer>>) -> Result<Deployment> {
     let answer = advice::conflict(advice::forbidden(created, advice::APP_MANAGERS), || {
         format!("Run `updraft deployment list {}`, and choose one with --deployment.", shell::option("--app", app))
     })?;
     context.done(&format!("Created the deployment {}.", answer.value.deployment.name));
-    choice.progress.created(format!("the deployment {}", answer.value.deployment.name));
+    choice.progress.created(format!("the deployment {} of {app}", answer.value.deployment.name));
     Ok(answer.value.deployment)
 }
 
@@ -263,6 +318,7 @@ mod tests {
             platform: Some(Platform::Ios),
             taken: None,
             suggestion: Some("Weather-ios"),
+            keys: &[],
             progress: &progress,
         };
         let sorted = |choice: Choice<'_>, names: &[&str]| {

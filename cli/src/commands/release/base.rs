@@ -77,7 +77,8 @@ impl Base {
                 Ok(Some(Self { name: Some(file.display().to_string()), file: place, _work: None }))
             }
             Some(BaseOption::File(file)) => {
-                Err(Error::usage(format!("{} is not a file", file.display()), "Give a bundle that was released before, or --base auto."))
+                let why = if file.exists() { "is not a file" } else { "does not exist" };
+                Err(Error::usage(format!("{} {why}", file.display()), "Give a bundle that was released before, or --base auto."))
             }
             Some(BaseOption::Auto) => Self::fetch(context, &target()?, builder.bundle_name(platform), range).await.map(Some),
         }

@@ -1,5 +1,6 @@
 //! What `release react-native` and `release expo` share: build, then publish.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use clap::Args;
@@ -13,7 +14,7 @@ use super::options::{self, DeliveryOptions, NotesOption};
 use super::platforms::PlatformOptions;
 use super::publish::Publication;
 use super::warnings::{self, Warnings};
-use super::{Target, deployment_key};
+use super::{Target, deployment_key, server_address};
 use crate::arguments::DeploymentOption;
 use crate::bundle::target_version::TargetVersion;
 use crate::bundle::{self, BaseOption, BuildOptions, Builder, Built, Framework, Platform};
@@ -75,7 +76,7 @@ impl BuildAndRelease {
             let next = "Release one platform at a time, each with its own --base FILE, or give --base auto.";
             return Err(Error::usage("--base FILE is the bundle of one platform, and this releases both", next));
         }
-        let mut deployments = self.platforms.deployments(context, &self.deployment)?;
+        let mut deployments = self.platforms.deployments(context, &self.deployment, self.dry_run)?;
         if self.build.project_dir.is_some() {
             // Commands in advice are for the working directory, which may have no project file, or another one.
             for (_, option) in &mut deployments {
@@ -101,11 +102,13 @@ impl BuildAndRelease {
         let (builder, warning) = Builder::new(framework, self.build.clone(), context.is_quiet()).await?;
         let mut jobs = self.jobs(context, &builder, deployments)?;
         let shared_app = self.platforms.shared_app(context, builder.has_both_platforms(), &self.deployment);
-        for warning in [warning, shared_app, warnings::without_sdk(&builder)] {
+        for warning in [warning, shared_app] {
             warn_of_project(&mut jobs, warning);
         }
-        compare(&builder, &mut jobs).await;
-        check_setup(&builder, &mut jobs);
+        if !compare(&builder, &mut jobs).await {
+            warn_of_project(&mut jobs, warnings::without_sdk(&builder));
+        }
+        check_setup(context, &builder, &mut jobs);
         compare_keys(&builder, &mut jobs, key.as_deref());
         if self.dry_run {
             look_up(context, &builder, &mut jobs).await?;
@@ -232,19 +235,27 @@ fn compare_keys(builder: &Builder, jobs: &mut [Job], key: Option<&SigningKey>) {
     }
 }
 
-/// Compares the project with the binaries that each release targets.
-async fn compare(builder: &Builder, jobs: &mut [Job]) {
+/// Compares the project with the binaries that each release targets. Returns whether it warned that binaries have the SDK, and the project no longer has it:
+/// that their devices get no release would contradict it.
+async fn compare(builder: &Builder, jobs: &mut [Job]) -> bool {
+    let mut cuts_off = false;
     match Binaries::read(builder).await {
         Ok(None) => {}
         Ok(Some(binaries)) => {
-            for job in jobs {
-                for warning in binaries.warnings(job.platform, &job.target_version.version) {
+            let mut missing = BTreeSet::new();
+            for job in &mut *jobs {
+                let found = binaries.compare(job.platform, &job.target_version.version);
+                missing.extend(found.missing);
+                cuts_off |= found.cuts_off;
+                for warning in found.warnings {
                     job.warnings.add(Some(warning));
                 }
             }
+            warn_of_project(jobs, binaries.missing(&missing));
         }
         Err(warning) => warn_of_project(jobs, Some(warning)),
     }
+    cuts_off
 }
 
 /// Warns of what is the same for all platforms: printed once, and in the JSON of each.
@@ -258,12 +269,16 @@ fn warn_of_project(jobs: &mut [Job], warning: Option<String>) {
 }
 
 /// Warns of settings with which devices get no updates. Without the SDK, they do not matter.
-fn check_setup(builder: &Builder, jobs: &mut [Job]) {
+fn check_setup(context: &Context, builder: &Builder, jobs: &mut [Job]) {
     if builder.has_sdk() {
+        // A dry run needs no server.
+        let server = context.server().ok();
         for job in jobs {
             for warning in warnings::setup(builder, job.platform) {
                 job.warnings.add(Some(warning));
             }
+            let of_server = server.as_ref().and_then(|server| server_address::warning(builder, job.platform, server.url.as_str()));
+            job.warnings.add(of_server);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Whether the binaries that a release targets have the native code that the update can use.
 
+use std::collections::BTreeSet;
+
 use shared::version::Range;
 
 use crate::bundle::fingerprint::{Change, Difference, Fingerprint, Fingerprints, NAME, NativeProject, differences, summary};
@@ -23,53 +25,69 @@ impl Binaries {
         }
     }
 
-    /// A warning for each app version in the range whose binaries differ, or that there is nothing to compare with.
-    pub(super) fn warnings(&self, platform: Platform, range: &str) -> Vec<String> {
+    /// The comparison with the binaries of the app versions in the range.
+    pub(super) fn compare(&self, platform: Platform, range: &str) -> Comparison {
         let is_named = |name: &str| self.project.names(name);
-        let install = install(self.project.root());
-        warnings(&self.file, &self.project.fingerprint(platform), platform, range, &is_named, &install).unwrap_or_else(|| {
+        compare(&self.file, &self.project.fingerprint(platform), platform, range, &is_named).unwrap_or_else(|| {
             let what = format!("{NAME} has no {} app version that {range} targets, so native code was not compared", platform.title());
-            vec![printable(&what)]
+            Comparison { warnings: vec![printable(&what)], ..Comparison::default() }
         })
+    }
+
+    /// A warning of packages that `package.json` names, and that are not installed.
+    pub(super) fn missing(&self, names: &BTreeSet<String>) -> Option<String> {
+        missing(names, &install(self.project.root()))
     }
 }
 
-/// The warnings; `None` if no recorded binary gets the update. The project is asked whether its `package.json` names a package, and says how to install those.
-fn warnings(
-    file: &Fingerprints,
-    now: &Fingerprint,
-    platform: Platform,
-    range: &str,
-    is_named: &dyn Fn(&str) -> bool,
-    install: &str,
-) -> Option<Vec<String>> {
+/// How the project differs from the binaries of a platform.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Comparison {
+    /// A warning for each app version whose binaries differ, or that there is nothing to compare with.
+    pub(super) warnings: Vec<String>,
+    /// The packages of the binaries that `package.json` names, and that are not installed: nothing is known about their versions.
+    pub(super) missing: BTreeSet<String>,
+    /// Whether binaries have the SDK, and the project no longer has it.
+    pub(super) cuts_off: bool,
+}
+
+fn missing(names: &BTreeSet<String>, install: &str) -> Option<String> {
+    let (verb, them) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
+    let list = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let what = format!("{list} {verb} in package.json, and not installed, so the binaries were not compared with {them}. {install}");
+    (!names.is_empty()).then(|| printable(&what))
+}
+
+/// The comparison; `None` if no recorded binary gets the update. The project is asked whether its `package.json` names a package.
+fn compare(file: &Fingerprints, now: &Fingerprint, platform: Platform, range: &str, is_named: &dyn Fn(&str) -> bool) -> Option<Comparison> {
     let range = Range::parse(range).ok()?;
     let mut targeted = file.targeted(platform, &range).peekable();
     targeted.peek()?;
-    let warning = |(version, built): (_, &Fingerprint)| {
-        let found = differences(built, now);
-        let built = summary(&found)?;
-        let missing = found.iter().filter(|difference| difference.change == Change::Removed && is_named(&difference.name));
-        let missing: Vec<&str> = missing.map(|difference| difference.name.as_str()).collect();
-        let consequence = if missing.is_empty() {
-            consequence(&found).to_owned()
-        } else {
-            let verb = if missing.len() == 1 { "is" } else { "are" };
-            format!("{} {verb} in package.json, and not installed. {install}", missing.join(", "))
-        };
-        Some(printable(&format!("the {} binaries of {version} were built {built}: {consequence}", platform.title())))
-    };
-    Some(targeted.filter_map(warning).collect())
+    let mut result = Comparison::default();
+    for (version, built) in targeted {
+        let is_missing = |difference: &Difference| difference.change == Change::Removed && is_named(&difference.name);
+        let (missing, found): (Vec<Difference>, Vec<Difference>) = differences(built, now).into_iter().partition(is_missing);
+        result.missing.extend(missing.into_iter().map(|difference| difference.name));
+        let Some(built) = summary(&found) else { continue };
+        result.cuts_off |= is_sdk_removed(&found);
+        let what = format!("the {} binaries of {version} were built {built}: {}", platform.title(), consequence(&found));
+        result.warnings.push(printable(&what));
+    }
+    Some(result)
+}
+
+fn is_sdk_removed(found: &[Difference]) -> bool {
+    found.iter().any(|difference| difference.change == Change::Removed && sdk::is_sdk(&difference.name))
 }
 
 /// What it means for a release.
-fn consequence(found: &[Difference]) -> &'static str {
-    if found.iter().any(|difference| difference.change == Change::Removed && sdk::is_sdk(&difference.name)) {
-        "a device that gets an update without the SDK takes no further updates. Install the SDK again before you release"
+fn consequence(found: &[Difference]) -> String {
+    if is_sdk_removed(found) {
+        format!("{}. Install the SDK again before you release", sdk::CUTS_OFF)
     } else if found.iter().all(|difference| difference.change == Change::Removed) {
-        "an update that no longer uses it runs there"
+        "an update that no longer uses it runs there".to_owned()
     } else {
-        "an update that uses what differs can crash there. Build a new binary, or give a narrower --target-version"
+        "an update that uses what differs can crash there. Build a new binary, or give a narrower --target-version".to_owned()
     }
 }
 
@@ -95,7 +113,7 @@ mod tests {
             file.insert(Platform::Ios, BinaryVersion::parse(version).unwrap(), fingerprint(modules));
         }
         let none = |_: &str| false;
-        let warned = |range: &str| warnings(&file, &now, Platform::Ios, range, &none, "");
+        let warned = |range: &str| compare(&file, &now, Platform::Ios, range, &none).map(|found| found.warnings);
         let first = "the iOS binaries of 1.2.3 were built with react-native-svg 15.1.0, now 15.2.0; without react-native-camera: an update that uses \
                      what differs can crash there. Build a new binary, or give a narrower --target-version";
         let last = "the iOS binaries of 1.4.0 were built with react-native-old 1.0.0, which the project no longer has: an update that no longer \
@@ -104,7 +122,7 @@ mod tests {
         assert_eq!(warned("1.2.3"), Some(vec![first.to_owned()]));
         assert_eq!(warned("~1.3"), Some(vec![]));
         assert_eq!(warned("2.x"), None);
-        assert_eq!(warnings(&file, &now, Platform::Android, "*", &none, ""), None);
+        assert_eq!(compare(&file, &now, Platform::Android, "*", &none), None);
     }
 
     #[test]
@@ -115,15 +133,18 @@ mod tests {
             BinaryVersion::parse("1.2.3").unwrap(),
             fingerprint(&[("@code-push-next/react-native-code-push", "10.4.2")]),
         );
-        let warned = |is_named: bool| {
-            let found = warnings(&file, &fingerprint(&[]), Platform::Ios, "1.2.3", &|_: &str| is_named, "Run `npm ci` in the project.");
-            found.unwrap().concat()
-        };
-        let (removed, missing) = (warned(false), warned(true));
-        assert!(removed.ends_with("takes no further updates. Install the SDK again before you release"), "{removed}");
-        assert!(
-            missing.ends_with("react-native-code-push is in package.json, and not installed. Run `npm ci` in the project."),
-            "{missing}"
-        );
+        let compared = |is_named: bool| compare(&file, &fingerprint(&[]), Platform::Ios, "1.2.3", &|_: &str| is_named).unwrap();
+        let removed = compared(false);
+        assert!(removed.cuts_off && removed.missing.is_empty());
+        let warning = removed.warnings.concat();
+        assert!(warning.ends_with("takes no further updates. Install the SDK again before you release"), "{warning}");
+        // What is only not installed is not said to be removed.
+        let named = compared(true);
+        assert_eq!((named.warnings, named.cuts_off), (Vec::new(), false));
+        let warning = missing(&named.missing, "Run `npm ci` in the project.").unwrap();
+        let expected = "@code-push-next/react-native-code-push is in package.json, and not installed, so the binaries were not compared with \
+                        it. Run `npm ci` in the project.";
+        assert_eq!(warning, expected);
+        assert_eq!(missing(&BTreeSet::new(), ""), None);
     }
 }

@@ -19,6 +19,7 @@ mod promote;
 mod publish;
 mod react_native;
 mod rollback;
+mod server_address;
 mod show;
 mod sign;
 mod target;

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use crate::arguments::DeploymentOption;
 use crate::bundle::Platform;
-use crate::config::project::OfPlatform;
+use crate::config::project::{OfPlatform, Project};
 use crate::context::Context;
 use crate::error::{Error, Result};
 
@@ -63,8 +63,13 @@ impl PlatformOptions {
         self.has(Choice::Ios) && self.has(Choice::Android)
     }
 
-    /// The platforms, each with the deployment that gets its release. Errors: usage (2) if two would have the same one.
-    pub(super) fn deployments(&self, context: &Context, given: &DeploymentOption) -> Result<Vec<(Platform, DeploymentOption)>> {
+    /// The platforms, each with the deployment that gets its release. Errors: usage (2) if two would have the same one, or one has none; a dry run only says so.
+    pub(super) fn deployments(
+        &self,
+        context: &Context,
+        given: &DeploymentOption,
+        is_dry: bool,
+    ) -> Result<Vec<(Platform, DeploymentOption)>> {
         let option = |platform: Platform| {
             let mut option = given.clone();
             option.app.app = self.app(context, platform, given.app.app.as_deref());
@@ -83,7 +88,41 @@ impl PlatformOptions {
             let next = "Give each platform its app: --app-ios NAME --app-android NAME, or the tables [ios] and [android] in updraft.toml.";
             return Err(Error::usage(what, next));
         }
+        let without = all.iter().zip(&apps).filter(|(_, app)| app.is_none()).map(|((platform, _), _)| *platform).collect::<Vec<_>>();
+        match self.missing_app(context, &without) {
+            Some(error) if is_dry => context.note(&format!("{}. {}", error.what.replacen("no app", "No app", 1), error.next)),
+            Some(error) => return Err(error),
+            None => {}
+        }
         Ok(all)
+    }
+
+    /// What to do for platforms without an app, in a run or a project that has others. `None` if no platform has one: then any app will do.
+    fn missing_app(&self, context: &Context, without: &[Platform]) -> Option<Error> {
+        let project = context.project.as_ref().map(|found| &found.project);
+        let table = |platform: Platform, project: &Project| match platform {
+            Platform::Ios => project.ios.is_some(),
+            Platform::Android => project.android.is_some(),
+        };
+        let has_table = |platform: Platform| project.is_some_and(|project| table(platform, project));
+        let is_set_up = has_table(Platform::Ios) || has_table(Platform::Android);
+        let named = |text: fn(Platform) -> String| without.iter().map(|platform| text(*platform)).collect::<Vec<_>>();
+        let titles = named(|platform| platform.title().to_owned()).join(" and ");
+        let options = named(|platform| format!("--app-{} NAME", platform.name())).join(" ");
+        match without {
+            [platform] if is_set_up || self.are_both() => {
+                let name = platform.name();
+                let why = match project {
+                    Some(_) if has_table(*platform) => format!(": the table [{name}] in updraft.toml has no app"),
+                    Some(_) => format!(": the table [{name}] in updraft.toml is missing"),
+                    None => String::new(),
+                };
+                let next = format!("Run `updraft init --platform {name}`, or add {options}.");
+                Some(Error::usage(format!("no app is given for {titles}{why}"), next))
+            }
+            [_, _] => Some(Error::usage(format!("no app is given for {titles}"), format!("Run `updraft init`, or add {options}."))),
+            _ => None,
+        }
     }
 
     /// A warning if one platform of two is released to the app that the project file has for the whole project: a release of the other platform without

@@ -71,17 +71,15 @@ pub(super) fn unverified(platform: Platform, public_key: &PublicKey, key: Option
     let PublicKey { text, source } = public_key;
     let is_ios = platform == Platform::Ios;
     let platform = platform.title();
-    let Some(key) = key else {
-        return Some(format!(
+    match (VerifyingKey::of_app(text, is_ios), key) {
+        (Ok(_), None) => Some(format!(
             "the {platform} app has a public key ({source}), and this release is not signed: devices refuse it. Add --sign-key"
-        ));
-    };
-    match VerifyingKey::of_app(text, is_ios) {
-        Ok(public) if key.belongs_to(&public) => None,
-        Ok(_) => Some(format!(
+        )),
+        (Ok(public), Some(key)) if key.belongs_to(&public) => None,
+        (Ok(_), Some(_)) => Some(format!(
             "the {platform} app has another public key ({source}) than the one that belongs to --sign-key: devices refuse this release. Sign it with the key of the app"
         )),
-        Err(why) => Some(format!(
+        (Err(why), _) => Some(format!(
             "the public key of the {platform} app ({source}) {why}: devices refuse every release. Correct it, and ship a new build"
         )),
     }

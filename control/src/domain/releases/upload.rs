@@ -2,7 +2,7 @@
 //!
 //! A refused upload leaves nothing behind: the temporary file is deleted when its guard is dropped, the blob by `take_back`.
 
-use std::io::{Seek, Write};
+use std::io::{self, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -284,9 +284,7 @@ pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &
         }
         // Storage moves the file it is given; keep the original in case the blob is deleted before the release claims it.
         let given = file.with_extension("put");
-        if tokio::fs::hard_link(file, &given).await.is_err() {
-            tokio::fs::copy(file, &given).await.map_err(Error::unavailable)?;
-        }
+        give(file, &given).await.map_err(Error::unavailable)?;
         let put = parts::put(&app.db, &app.storage, app.now(), &key, &given, size).await;
         if put.is_err() {
             drop(tokio::fs::remove_file(&given).await);
@@ -299,6 +297,19 @@ pub(crate) async fn store(app: &Context, of: &AppId, sha256: &Sha256Hex, file: &
         return Err(error);
     }
     Ok(stored)
+}
+
+/// Makes a second file with the same bytes: a link if the file system has them, else a copy.
+async fn give(file: &Path, given: &Path) -> io::Result<()> {
+    // An import that was killed leaves its link. It may be one to this very file, which a copy onto it would empty.
+    match tokio::fs::remove_file(given).await {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    match tokio::fs::hard_link(file, given).await {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => tokio::fs::copy(file, given).await.map(drop),
+        linked => linked,
+    }
 }
 
 /// Records the blob's use. While its object is being deleted, it waits for the end of that. Errors: 503 if that takes long.

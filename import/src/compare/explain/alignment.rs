@@ -7,7 +7,7 @@ use shared::snapshot::HistoryRelease;
 
 use super::super::answer::Info;
 use super::super::check::Request;
-use super::super::reason::Named;
+use super::super::reason::{Named, Side};
 
 /// The most pairs of releases to look at. Above, releases are the same by their labels only.
 const MOST_PAIRS: usize = 4_000_000;
@@ -21,6 +21,10 @@ pub(super) struct Alignment {
     there: BTreeMap<Label, Label>,
     /// Where releases that only the old server has would be in the history here. Those without a place between two labels are left out.
     added: BTreeMap<Label, Label>,
+    /// Releases that only the old server has, newest first.
+    only_there: Vec<Label>,
+    /// Releases of the same package that have other neighbors on each server.
+    moved: Vec<Named>,
 }
 
 impl Alignment {
@@ -39,6 +43,14 @@ impl Alignment {
             alignment.there.insert(ours, theirs);
         }
         alignment.pair_gaps(there, &labels.keys().copied().collect());
+        let is_only_there = |release: &&HistoryRelease| !alignment.here.contains_key(&release.label);
+        alignment.only_there = there.iter().filter(is_only_there).map(|release| release.label).collect();
+        let mut only_here: Vec<_> = here.iter().filter(|release| !alignment.there.contains_key(&release.label)).collect();
+        for theirs in there.iter().filter(|release| alignment.only_there.contains(&release.label)) {
+            if let Some(place) = only_here.iter().position(|ours| ours.package_hash == theirs.package_hash) {
+                alignment.moved.push(Named { here: only_here.remove(place).label, there: theirs.label });
+            }
+        }
         alignment.place_added(there, labels.into_keys().collect());
         alignment
     }
@@ -103,6 +115,22 @@ impl Alignment {
         Named { here, there: self.there.get(&here).copied().unwrap_or(here) }
     }
 
+    /// Releases that only the old server has, by their labels there, newest first.
+    pub(super) fn only_there(&self) -> impl Iterator<Item = Label> {
+        self.only_there.iter().copied()
+    }
+
+    /// Releases of the same package that both have, in another order.
+    pub(super) fn all_moved(&self) -> &[Named] {
+        &self.moved
+    }
+
+    /// The one of them with this label on this server.
+    pub(super) fn moved(&self, side: Side, label: Label) -> Option<Named> {
+        let is_it = |named: &&Named| label == if side == Side::Old { named.there } else { named.here };
+        self.moved.iter().find(is_it).copied()
+    }
+
     /// Releases that both have under different labels, newest first.
     pub(super) fn renamed(&self) -> impl Iterator<Item = Named> {
         self.here.iter().rev().map(|(there, here)| Named { here: *here, there: *there }).filter(|named| named.here != named.there)
@@ -110,19 +138,36 @@ impl Alignment {
 
     /// The old server's answer, with the label that its release has here.
     pub(super) fn translated(&self, old: &Info) -> Info {
-        let label = Label::try_from(old.label.as_str()).ok().and_then(|label| self.place(label));
-        Info { label: label.map_or_else(|| old.label.clone(), |label| label.to_string()), ..old.clone() }
+        with_label(old, |label| self.place(label))
+    }
+
+    /// The answer here, with the label that its release has there.
+    pub(super) fn translated_back(&self, new: &Info) -> Info {
+        with_label(new, |label| self.there.get(&label).copied())
     }
 
     /// The request as one that names the device's release as it is named here.
     pub(super) fn asked(&self, request: &Request) -> Request {
-        let mut request = request.clone();
-        let label = request.check.label.as_deref().and_then(|label| Label::try_from(label).ok()).and_then(|label| self.place(label));
-        if let Some(label) = label {
-            request.check.label = Some(label.to_string());
-        }
-        request
+        asking(request, |label| self.place(label))
     }
+
+    /// The request as one that names the device's release as it is named there.
+    pub(super) fn asked_back(&self, request: &Request) -> Request {
+        asking(request, |label| self.there.get(&label).copied())
+    }
+}
+
+fn with_label(info: &Info, of: impl Fn(Label) -> Option<Label>) -> Info {
+    let label = Label::try_from(info.label.as_str()).ok().and_then(of);
+    Info { label: label.map_or_else(|| info.label.clone(), |label| label.to_string()), ..info.clone() }
+}
+
+fn asking(request: &Request, of: impl Fn(Label) -> Option<Label>) -> Request {
+    let mut request = request.clone();
+    if let Some(label) = request.label().and_then(|label| Label::try_from(label).ok()).and_then(of) {
+        request.check.label = Some(label.to_string());
+    }
+    request
 }
 
 /// The longest sequence of equal packages that both histories have, the newest if there are several. `None` if the histories are too long.

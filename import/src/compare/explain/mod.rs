@@ -100,7 +100,7 @@ impl Explainer {
         }
         let faults = subsets(&KnownFault::possible(request));
         let found = if let Some(there) = &mut self.there {
-            faults.iter().find_map(|faults| between(here, there, self.imported, request, faults, old))
+            faults.iter().find_map(|faults| between(here, there, self.imported, request, faults, [old, new]))
         } else {
             let here = &mut here.model;
             let known = faults.iter().find(|faults| is_answer(here, None, request, faults, old));
@@ -182,7 +182,7 @@ fn between(
     imported: Option<u32>,
     request: &Request,
     faults: &[KnownFault],
-    old: &Info,
+    [old, new]: [&Info; 2],
 ) -> Option<Vec<Cause>> {
     let History { model: here, alignment } = here;
     let known = || faults.iter().copied().map(Cause::Known);
@@ -192,50 +192,62 @@ fn between(
         return is_answer(here, Some(&newer), request, faults, old)
             .then(|| known().chain([Cause::Newer(Side::Old, newer.label)]).collect());
     }
-    // From here on, in the labels that releases have here.
-    let (request, label) = (alignment.asked(request), old.label.clone());
-    let (request, old) = (&request, &alignment.translated(old));
+    // In the labels that releases have here, and in those that they have there.
+    let (old_here, new_there) = (&alignment.translated(old), &alignment.translated_back(new));
+    let (asked, back) = (&alignment.asked(request), &alignment.asked_back(request));
     let because = |cause: Option<Cause>| {
         let causes: Vec<Cause> = known().chain(cause).collect();
         (!causes.is_empty()).then_some(causes)
     };
-    if is_answer(here, None, request, faults, old) {
-        let other = Label::try_from(old.label.as_str()).ok().filter(|_| old.label != label).map(|label| alignment.named(label));
-        return because(other.map(Cause::OtherLabel));
+    if is_answer(here, None, asked, faults, old_here) {
+        let other = Label::try_from(old_here.label.as_str()).ok().filter(|_| old_here.label != old.label);
+        return because(other.map(|label| Cause::OtherLabel(alignment.named(label))));
     }
     if there.releases.is_empty() && !here.releases.is_empty() {
         return because(Some(Cause::Cleared));
     }
+    // Without this release, the other server would answer alike.
+    let is_mandatory = old.is_available && old.package_hash == new.package_hash && old.is_mandatory != new.is_mandatory;
     let last = alignment.newest().map_or(0, Label::number);
+    let only = |side, label: Label, is_newer| match alignment.moved(side, label) {
+        Some(moved) => Cause::OtherOrder(moved),
+        None if is_mandatory => Cause::MandatoryBetween(side, label),
+        None if is_newer => Cause::Newer(side, label),
+        None => Cause::Missing(side.other(), label),
+    };
     let mut edits = edits(here, there, alignment);
     edits.truncate(MOST_EDITS);
-    let causes: Vec<Cause> = edits
-        .iter()
-        .map(|(edit, named)| match &edit.change {
-            Change::Missing if edit.label.number() > imported.unwrap_or(last) => Cause::Newer(Side::New, named.here),
-            Change::Missing => Cause::Missing(Side::Old, named.here),
-            Change::Added(_) if edit.label.number() > here.newest() => Cause::Newer(Side::Old, named.there),
-            Change::Added(_) => Cause::Missing(Side::New, named.there),
-            change => Cause::Differs(property(change), *named, true),
-        })
-        .collect();
-    for ((edit, _), cause) in edits.iter().zip(causes) {
-        if is_answer(here, Some(edit), request, faults, old) {
-            return because(Some(cause));
+    for (edit, named) in &edits {
+        if is_answer(here, Some(edit), asked, faults, old_here) {
+            let number = edit.label.number();
+            return because(Some(match &edit.change {
+                Change::Missing => only(Side::New, named.here, number > imported.unwrap_or(last)),
+                Change::Added(_) => only(Side::Old, named.there, number > here.newest()),
+                change => Cause::Differs(property(change), *named, true),
+            }));
+        }
+    }
+    for label in alignment.only_there().take(MOST_EDITS) {
+        if is_answer(there, Some(&Edit { label, change: Change::Missing }), back, &[], new_there) {
+            return because(Some(only(Side::Old, label, false)));
         }
     }
     // All that was released here since, and nothing else?
     if let Some(label) = Label::new(last).filter(|_| last < here.newest()) {
         let edit = Edit { label, change: Change::MissingAfter };
         let first = here.releases.iter().rev().map(|release| release.label).find(|release| *release > label);
-        if let Some(first) = first.filter(|_| is_answer(here, Some(&edit), request, faults, old)) {
+        if let Some(first) = first.filter(|_| is_answer(here, Some(&edit), asked, faults, old_here)) {
             return because(Some(Cause::Newer(Side::New, first)));
         }
     }
-    if let Some(staged) = staged(here, alignment, request, faults, old) {
+    if let Some(staged) = staged(here, alignment, asked, faults, old_here) {
         return because(Some(Cause::Staged(staged)));
     }
     let mut releases: Vec<Named> = edits.into_iter().map(|(_, named)| named).collect();
+    releases.extend(alignment.only_there().map(Named::from));
+    if let Some(moved) = alignment.all_moved().first() {
+        return because(Some(Cause::OtherOrder(*moved)));
+    }
     releases.dedup();
     releases.truncate(5);
     (!releases.is_empty()).then(|| known().chain([Cause::Several(releases)]).collect())

@@ -198,3 +198,51 @@ fn what_was_released_and_rolled_back_here_is_not_missing_there() {
         assert_eq!(causes, [Cause::OtherLabel(named)]);
     }
 }
+
+/// What is told with the old server's history when both have v1 to v3, and these releases after them: there, and here.
+fn after(query: &str, there: Vec<HistoryRelease>, here: Vec<HistoryRelease>) -> Vec<Cause> {
+    let both: Vec<_> = (1..=3).rev().map(|number| packed(number, number)).collect();
+    told(query, &[there, both.clone()].concat(), [here, both].concat(), Some(3))[1].clone()
+}
+
+#[test]
+fn a_release_on_one_server_only_is_found_behind_a_newer_one_of_both() {
+    let label = |number| Label::new(number).unwrap();
+    let for_2 = |release: HistoryRelease| HistoryRelease { range: "^2.0.0".into(), ..release };
+    let mandatory = |release: HistoryRelease| HistoryRelease { is_mandatory: true, ..release };
+    // The package 4 on one server only, then 5 on both for other app versions.
+    let (two, one) = (vec![for_2(packed(5, 5)), packed(4, 4)], vec![for_2(packed(4, 5))]);
+    assert_eq!(after(FRESH, two.clone(), one.clone()), [Cause::Missing(Side::New, label(4))]);
+    assert_eq!(after(FRESH, one, two), [Cause::Newer(Side::New, label(4))]);
+    // The same with a rollback.
+    let rolled_back = vec![for_2(packed(5, 5)), packed(4, 2)];
+    assert_eq!(after(FRESH, rolled_back, vec![for_2(packed(4, 5))]), [Cause::Missing(Side::New, label(4))]);
+    // A mandatory one that a newer one of both has replaced: nothing to release.
+    let on_v2 = format!("app_version=1.0.0&client_unique_id=a&label=v2&package_hash={}", PackageHash::of(b"2"));
+    let (two, one) = (vec![packed(5, 5), mandatory(packed(4, 4))], vec![packed(4, 5)]);
+    let causes = after(&on_v2, two.clone(), one.clone());
+    assert!(causes.contains(&Cause::MandatoryBetween(Side::Old, label(4))), "{causes:?}");
+    let causes = after(&on_v2, one, two);
+    assert!(causes.contains(&Cause::MandatoryBetween(Side::New, label(4))), "{causes:?}");
+    // Both have the packages 4 and 5, in another order.
+    let causes = after(FRESH, vec![packed(5, 5), packed(4, 4)], vec![packed(5, 4), packed(4, 5)]);
+    assert!(matches!(causes[..], [Cause::OtherOrder(_)]), "{causes:?}");
+    // One on the old server only, then a staged one on both: always explained.
+    let staged = |label| HistoryRelease { rollout: Some(30), ..packed(label, 5) };
+    for client in 'a'..='z' {
+        let causes = after(&FRESH.replace("=a", &format!("={client}")), vec![staged(5), packed(4, 4)], vec![staged(4)]);
+        assert!(!matches!(causes[..], [Cause::Unexplained(_)]), "{client}: {causes:?}");
+    }
+}
+
+#[test]
+fn checks_are_also_generated_from_what_only_the_old_server_has() {
+    let deployment = Deployment::new("a".to_owned(), "key-of-production".try_into().unwrap(), history(), None);
+    let there = entries(&[vec![release(9, "3.7.5")], history()].concat());
+    let has = |deployment: &Deployment| {
+        let checks = super::super::generate(std::slice::from_ref(deployment), 10_000, 1).checks;
+        checks.iter().any(|check| check.target().contains("=3.7.5&"))
+    };
+    assert!(has(&deployment.with(Some(&there))));
+    assert!(!has(&deployment.with(None)) && !has(&deployment.with(Some(&entries(&history())))));
+}

@@ -50,6 +50,43 @@ async fn a_new_app_is_created_and_the_change_is_declined_then_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_app_whose_key_the_project_has_is_offered_first_and_a_wrong_name_is_asked_for_again() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    for name in ["first", "weather", "theirs"] {
+        ada.create_app(name).await;
+    }
+    let key = ada.deployment_key("theirs", "Staging").await;
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("package.json", json!({ "name": "weather", "dependencies": { "@capacitor/core": "7.0.0" } }).to_string());
+    cli.write("capacitor.config.json", format!("{{ \"plugins\": {{ \"CodePush\": {{ \"IOS_DEPLOY_KEY\": \"{key}\" }} }} }}"));
+    let terminal = open(&cli, 100).await;
+    terminal.enter("updraft init; echo \"code $?\"");
+    terminal.wait_for("the apps", |screen| screen.contains("Which app?") && screen.contains("❯ theirs")).await;
+    terminal.press("Enter");
+    terminal.wait_for("the deployments", |screen| screen.contains("Which deployment?") && screen.contains("❯ Staging")).await;
+    terminal.press("Up");
+    terminal.press("Enter");
+    let screen = terminal.wait_for("the name", |screen| screen.contains("Name of the new deployment")).await;
+    assert!(!screen.contains("(Production)") && !screen.contains("(Staging)"), "both exist: {screen}");
+    for (name, said) in [("Production", "Production"), ("a/b", "name: must not")] {
+        terminal.enter(name);
+        let is_asked_again = |screen: &str| {
+            let warned = screen.rsplit_once("warning: ").is_some_and(|(_, rest)| rest.contains(said));
+            warned && screen.trim_end().lines().last().is_some_and(|line| line.contains("Name of the new deployment"))
+        };
+        let screen = terminal.wait_for("the question again", is_asked_again).await;
+        assert!(!screen.contains("--deployment"), "{screen}");
+    }
+    terminal.enter("QA");
+    terminal.wait_for("the change", |screen| screen.contains("Make this change?")).await;
+    terminal.press("C-c");
+    let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+    assert!(screen.replace('\n', "").contains("interrupted: the deployment QA of theirs is created;"), "{screen}");
+    terminal.assert_restored().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_at_the_question_changes_nothing() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;

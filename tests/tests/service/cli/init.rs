@@ -233,7 +233,8 @@ async fn what_cannot_be_read_is_left_alone_and_named() {
         "{}",
         printed.err
     );
-    assert!(printed.err.contains("✓ Nothing else in the Capacitor project needs changes for Production of demo."), "{}", printed.err);
+    let left = "The Capacitor project is not set up for Production of demo before you have done what is left.";
+    assert!(printed.err.contains(left) && !printed.err.contains("✓ "), "{}", printed.err);
 
     // A project file that is no TOML is the user's to mend, for every command.
     place.cli.write("updraft.toml", "server = \n");
@@ -324,14 +325,26 @@ async fn doctor_checks_what_init_writes() {
     // From a folder below as well.
     let right = place.read("config.xml");
     for (part, other, said) in [
-        (place.key.as_str(), "another-key-than-that", "another deployment key than that of Production of demo"),
-        (place.app.base.as_str(), "https://old.example", "another server address than"),
+        (place.key.as_str(), "$(CODEPUSH_KEY)", "has another deployment key than that of Production of demo".to_owned()),
+        (
+            place.app.base.as_str(),
+            "https://old.example",
+            format!(
+                "has another server address (https://old.example/) than {}/: devices of that build ask that server, and do not get the \
+                 releases of this one",
+                place.app.base
+            ),
+        ),
     ] {
         place.cli.write("config.xml", right.replace(part, other));
         let found = checks(&place.cli, 0, "sdk").await;
         assert_eq!(found[0]["status"], "warning");
-        let text = found[0]["text"].as_str().unwrap();
-        assert!(text.contains(said) && !text.contains(", and"), "{text}");
+        assert_eq!(found[0]["text"], format!("config.xml {said}"));
+    }
+    // Another spelling of the same address.
+    for same in [place.app.base.clone(), format!("{}/v1/", place.app.base), place.app.base.replace("127.0.0.1", "localhost")] {
+        place.cli.write("config.xml", right.replace(&format!("{}/", place.app.base), &same));
+        assert_eq!(checks(&place.cli, 0, "sdk").await[0]["status"], "ok", "{same}");
     }
 }
 
@@ -349,6 +362,8 @@ async fn doctor_fails_where_devices_get_nothing() {
         (&key, "YOUR_DEPLOYMENT_KEY", 1, "has the placeholder YOUR_DEPLOYMENT_KEY instead of the deployment key of Production of demo"),
         (&key, "", 1, "has an empty deployment key instead of that of Production of demo"),
         (&key, staging.as_str(), 0, "than that of Production of demo: it is that of Staging"),
+        (&key, "a-key-of-nobody", 1, "it belongs to no deployment of this account, and its devices get no updates of demo"),
+        (&base, "YOUR_SERVER_URL", 1, "has the placeholder YOUR_SERVER_URL as the server address instead of"),
         (&base, "https://codepush.appcenter.ms/", 1, "has the address of App Center, which was shut down, instead of"),
     ] {
         place.cli.write("config.xml", right.replace(part.as_str(), value));
@@ -356,6 +371,102 @@ async fn doctor_fails_where_devices_get_nothing() {
         assert_eq!(found[0]["status"], if code == 0 { "warning" } else { "failed" }, "{found:?}");
         assert!(found[0]["text"].as_str().unwrap().contains(said), "{found:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_checks_native_files_before_init() {
+    const STRINGS_FILE: &str = "android/app/src/main/res/values/strings.xml";
+    let place = Place::new().await;
+    place.cli.write("package.json", package("react-native"));
+    let strings = |server: &str, key: &str| {
+        let values = format!("<string name=\"CodePushServerUrl\">{server}</string><string name=\"CodePushDeploymentKey\">{key}</string>");
+        place.cli.write(STRINGS_FILE, format!("<resources>{values}</resources>"));
+    };
+    let plist = |server: &str, key: &str| {
+        let values = format!("<key>CodePushServerURL</key><string>{server}</string>{key}");
+        place.cli.write("ios/Demo/Info.plist", format!("<plist><dict><key>LSRequiresIPhoneOS</key><true/>{values}</dict></plist>"));
+    };
+    let base = format!("{}/", place.app.base);
+    strings("YOUR_SERVER_URL", "YOUR_DEPLOYMENT_KEY");
+    plist(&base, "");
+    let found = checks(&place.cli, 1, "sdk").await;
+    let said = |index: usize| (found[index]["status"].as_str().unwrap(), found[index]["text"].as_str().unwrap());
+    assert_eq!(said(0), ("failed", "ios/Demo/Info.plist lacks a deployment key"));
+    let placeholders = format!(
+        "{STRINGS_FILE} has the placeholder YOUR_SERVER_URL as the server address instead of {base}, and has the placeholder \
+         YOUR_DEPLOYMENT_KEY instead of a deployment key"
+    );
+    assert_eq!(said(1), ("failed", placeholders.as_str()));
+    // Whose key it is, is not known before there is a deployment.
+    strings(&base, "a-key-of-somebody");
+    plist(&base, "<key>CodePushDeploymentKey</key><string>a-key-of-somebody</string>");
+    let found = checks(&place.cli, 0, "sdk").await;
+    let statuses: Vec<_> = found.iter().map(|check| check["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses[..3], ["ok", "ok", "skipped"], "{found:?}");
+    plist("https://old.example/", "");
+    let text = checks(&place.cli, 1, "sdk").await[0]["text"].as_str().unwrap().to_owned();
+    assert!(text.starts_with("ios/Demo/Info.plist lacks a deployment key, and has another server address (https://old"), "{text}");
+    strings("https://codepush.appcenter.ms/", "");
+    let text = checks(&place.cli, 1, "sdk").await[1]["text"].as_str().unwrap().to_owned();
+    assert!(text.contains("has the address of App Center") && text.contains("has an empty deployment key"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_names_a_platform_without_an_app() {
+    let place = Place::new().await;
+    place.cli.write("package.json", package("react-native"));
+    place.cli.write("ios/Demo/Info.plist", PLIST);
+    place.cli.write("android/app/src/main/res/values/strings.xml", STRINGS);
+    place.cli.expect(0, &[INIT, &["--platform", "ios"]].concat()).await;
+    let found = checks(&place.cli, 0, "app").await;
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!((&found[0]["status"], &found[1]["status"]), (&json!("ok"), &json!("warning")));
+    let text = "Android has no app: the table [android] in updraft.toml is missing, so no command releases to it";
+    assert_eq!((&found[1]["text"], &found[1]["next"]), (&json!(text), &json!("Run `updraft init --platform android`.")));
+    fs::remove_dir_all(place.cli.project().join("android")).unwrap();
+    assert_eq!(checks(&place.cli, 0, "app").await.len(), 1, "the project is for iOS");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_fails_if_the_next_update_has_no_sdk() {
+    const SDK: &str = "node_modules/react-native-code-push";
+    let place = Place::new().await;
+    let dependencies = json!({ "react-native": "1", "react-native-code-push": "1" });
+    place.cli.write("package.json", json!({ "dependencies": dependencies }).to_string());
+    place.cli.write("node_modules/react-native/package.json", r#"{ "version": "0.87.1" }"#);
+    for (file, text) in [("package.json", "{ \"version\": \"9.0.1\" }"), ("android/build.gradle", ""), ("x.podspec", "")] {
+        place.cli.write(&format!("{SDK}/{file}"), text);
+    }
+    place.cli.write("android/app/src/main/res/values/strings.xml", STRINGS);
+    place.cli.write("ios/Demo/Info.plist", PLIST);
+    place.cli.expect(0, &["fingerprint", "write", "--platform", "all", "--app-version", "1.2.3"]).await;
+    place.ada.create_app("demo-android").await;
+    place.cli.expect(0, &[INIT, &["--platform", "ios"]].concat()).await;
+    place.cli.expect(0, &["init", "--app", "demo-android", "--platform", "android", "--yes"]).await;
+    let about = async |code: i32| {
+        let found = checks(&place.cli, code, "sdk").await;
+        let found = found.into_iter().filter(|check| check["text"].as_str().unwrap().to_lowercase().contains("push"));
+        found.collect::<Vec<_>>()
+    };
+    assert_eq!(about(0).await, Vec::<Value>::new());
+    fs::remove_dir_all(place.cli.project().join(SDK)).unwrap();
+    let found = about(0).await;
+    assert_eq!(found.len(), 1, "once, not for each platform: {found:?}");
+    assert_eq!((&found[0]["status"], &found[0]["next"]), (&json!("warning"), &json!("Run `npm install` in the project.")));
+    assert_eq!(found[0]["text"], "react-native-code-push is in package.json, and not installed");
+    place.cli.write("package.json", package("react-native"));
+    let found = about(1).await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    let text = "updraft-fingerprint.json has binaries with a CodePush SDK (iOS 1.2.3, Android 1.2.3), which the project no longer has: a \
+                device that gets an update without the SDK takes no further updates";
+    assert_eq!((&found[0]["status"], &found[0]["text"]), (&json!("failed"), &json!(text)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_counts_what_it_could_not_check_yet() {
+    let place = Place::new().await;
+    let said = place.cli.expect(0, &["doctor"]).await;
+    assert!(said.err.contains("3 checks could not be made yet."), "{said:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

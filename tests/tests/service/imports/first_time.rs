@@ -1,5 +1,7 @@
 //! What a first import stumbles over: it is refused early, says what to do, and keeps what it does not import.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::json;
 use tests::cli::Cli;
 use tests::old_server::OldServer;
@@ -19,10 +21,14 @@ async fn two_apps() -> OldServer {
 }
 
 /// The files of packages that wait for an import.
-fn waiting(app: &TestApp) -> usize {
-    let files = |folder: &std::path::Path| std::fs::read_dir(folder).map_or(0, Iterator::count);
+fn waiting_files(app: &TestApp) -> Vec<PathBuf> {
+    let files = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().map(|file| file.unwrap().path()).collect::<Vec<_>>();
     let folders = std::fs::read_dir(app.folder().join("import")).into_iter().flatten();
-    folders.map(|folder| files(&folder.unwrap().path())).sum()
+    folders.flat_map(|folder| files(&folder.unwrap().path())).collect()
+}
+
+fn waiting(app: &TestApp) -> usize {
+    waiting_files(app).len()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,6 +91,26 @@ async fn packages_of_other_apps_wait_for_their_import() {
     imported(&app, &old.base, "key", &["--app", "Two"]).await;
     assert_eq!((old.downloads(), waiting(&app)), (2, 0), "what was downloaded is not downloaded again");
     assert_eq!(apps(&ada).await, ["One", "Two"]);
+}
+
+/// An import that is killed between the link that it gives to the storage and the move of it leaves the link.
+#[tokio::test(flavor = "multi_thread")]
+async fn packages_are_whole_although_a_killed_import_left_its_links() {
+    let (app, ada) = target().await;
+    let old = two_apps().await;
+    imported(&app, &old.base, "key", &["--dry-run"]).await;
+    for file in waiting_files(&app) {
+        std::fs::hard_link(&file, file.with_extension("put")).unwrap();
+    }
+    imported(&app, &old.base, "key", &[]).await;
+    assert_eq!((old.downloads(), waiting(&app)), (2, 0), "nothing is left");
+    for (name, label, content) in [("One", "v1", "content one"), ("Two", "v2", "content two")] {
+        let release = ada.get(&format!("/v1/apps/{name}/deployments/Production/releases/{label}")).await.assert(200);
+        let url = release["package"]["blobUrl"].as_str().unwrap();
+        let bundle = app.anonymous().get(url.trim_start_matches(&app.base)).await;
+        bundle.assert_status(200);
+        assert_eq!(bundle.text(), content);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -98,7 +98,7 @@ fn short(hash: &PackageHash) -> String {
 fn faults(frame: &Frame, listing: &Listing) -> Result<Vec<Fault>> {
     let label = listing.label;
     let mut faults = Vec::new();
-    for problem in [Problem::TargetDamaged, Problem::BaseDamaged, Problem::NotApplicable] {
+    for problem in [Problem::TargetDamaged, Problem::BaseDamaged, Problem::NotApplicable, Problem::Unfinished] {
         let found = listing.diffs.iter().filter_map(|line| match &line.state {
             State::Missing(obstacle) if obstacle.problem == problem => Some((line, obstacle)),
             _ => None,
@@ -113,6 +113,7 @@ fn faults(frame: &Frame, listing: &Listing) -> Result<Vec<Fault>> {
         let what = match problem {
             Problem::TargetDamaged => format!("The stored bundle of {label} is missing or damaged, so no diffs can be made."),
             Problem::BaseDamaged => format!("There is no diff from {names}: the stored bundle is missing or damaged."),
+            Problem::Unfinished => format!("There is no diff from {names}: the server stopped again and again while it made the diff."),
             _ => format!("There is no diff from {names}: applying it did not give the files of {label}, so it is not offered."),
         };
         // If several were found, the last one says most.

@@ -140,7 +140,7 @@ async fn with_a_doubt_the_base_is_left_out() {
     let (what, _) = cli.run(&[&dry[..], &["--base", "source.js"]].concat()).await.error(2);
     assert_eq!(what, "source.js is not Hermes bytecode");
     let (what, next) = cli.run(&[&dry[..], &["--base", "none.bundle"]].concat()).await.error(2);
-    assert!(what.contains("none.bundle is not a file") && next.contains("--base auto"), "{what} {next}");
+    assert!(what.contains("none.bundle does not exist") && next.contains("--base auto"), "{what} {next}");
     cli.run(&[&dry[..], &["--base", "auto", "--no-hermes"]].concat()).await.error(2);
     let both: Vec<&str> = dry.iter().map(|argument| if *argument == "android" { "all" } else { argument }).collect();
     let (what, _) = cli.run(&[&both[..], &["--base", "older"]].concat()).await.error(2);

@@ -136,7 +136,9 @@ async fn a_release_that_the_apps_public_key_does_not_verify_is_warned_about() {
         assert!(found[0].starts_with(&format!("the {title} app has another public key ({file})")), "{found:?}");
     }
     cli.write("android/app/src/main/res/values/strings.xml", strings("-----BEGIN PUBLIC KEY-----AAAA-----END PUBLIC KEY-----"));
-    assert!(warnings("android", &own).await[0].contains("devices refuse every release"));
+    for key in [&own[..], &[]] {
+        assert!(warnings("android", key).await[0].contains("devices refuse every release"), "{key:?}");
+    }
     // What Gradle inserts is not known here.
     cli.write("android/app/src/main/res/values/strings.xml", strings("@string/key"));
     assert_eq!(warnings("android", &[]).await, Vec::<String>::new());
@@ -170,6 +172,9 @@ async fn a_base_that_is_no_bytecode_is_refused_before_the_build() {
         let (what, next) = cli.run(&[&RELEASE[..], &["--base", file]].concat()).await.error(2);
         assert_eq!(what, format!("{file} is {said}"));
         assert!(next.contains(told) && next.contains("CodePush/index.android.bundle"), "{next}");
+    }
+    for (file, said) in [("nowhere", "nowhere does not exist"), ("node_modules", "node_modules is not a file")] {
+        assert_eq!(cli.run(&[&RELEASE[..], &["--base", file]].concat()).await.error(2).0, said);
     }
     assert!(!cli.project().join("it-was-built").exists());
 }
@@ -225,6 +230,72 @@ async fn native_modules_that_the_binaries_lack_are_warned_about() {
     // Another target: nothing is known about its binaries.
     let other = ["release", "react-native", "--platform", "android", "-t", "2.0.0", "--dry-run", "--no-hermes"];
     assert_eq!(of_binaries(&cli.json(&other).await), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_sdk_that_the_binaries_have_and_the_project_lacks_is_warned_about_once() {
+    const SDK: &str = "react-native-code-push";
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    cli.write("ios/Podfile", "");
+    cli.write("android/app/build.gradle", "");
+    for (file, text) in
+        [("package.json", "{ \"version\": \"9.0.1\" }"), ("android/build.gradle", ""), ("react-native-code-push.podspec", "")]
+    {
+        cli.write(&format!("node_modules/{SDK}/{file}"), text);
+    }
+    cli.expect(0, &["fingerprint", "write", "--platform", "all", "--app-version", "1.0.0"]).await;
+    std::fs::remove_dir_all(cli.project().join("node_modules").join(SDK)).unwrap();
+    let release = ["release", "react-native", "--platform", "all", "-t", "1.0.0", "--dry-run", "--no-hermes"];
+    let lines = async || {
+        let printed = cli.expect(0, &release).await.err;
+        let about = |line: &&str| line.contains("SDK") || line.contains(SDK);
+        printed.lines().filter(about).map(str::to_owned).collect::<Vec<_>>()
+    };
+    // It is in package.json, and nothing else is known.
+    let expected = "warning: react-native-code-push is in package.json, and not installed, so the binaries were not compared with it. Run \
+                    `npm install` in the project.";
+    assert_eq!(lines().await, [expected]);
+    let document = cli.json(&release).await;
+    assert!(["ios", "android"].iter().all(|platform| document[platform]["warnings"].to_string().contains("not installed")), "{document}");
+
+    // Removed: the app in the hands of people still asks, so that nobody gets the release is wrong.
+    let dependencies = json!({ "react-native": "1", "@react-native-community/cli": "1" });
+    cli.write("package.json", json!({ "name": "sample", "dependencies": dependencies }).to_string());
+    let found = lines().await;
+    assert_eq!(found.len(), 2, "{found:?}");
+    for (line, title) in found.iter().zip(["iOS", "Android"]) {
+        let expected = format!(
+            "warning: the {title} binaries of 1.0.0 were built with react-native-code-push 9.0.1, which the project no longer has: a device \
+             that gets an update without the SDK takes no further updates. Install the SDK again before you release"
+        );
+        assert_eq!(line, &expected);
+    }
+    std::fs::remove_file(cli.project().join("updraft-fingerprint.json")).unwrap();
+    let found = lines().await;
+    assert!(found.len() == 1 && found[0].contains("no device gets this release"), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_platform_without_an_app_is_named() {
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    cli.write("android/gradle.properties", "hermesEnabled=false\n");
+    cli.write("ios/Podfile", ":hermes_enabled => false\n");
+    let both = ["release", "react-native", "--platform", "all", "-t", "1.0.0"];
+    let (what, next) = cli.run(&both).await.error(2);
+    assert_eq!(what, "no app is given for iOS and Android");
+    assert_eq!(next, "Run `updraft init`, or add --app-ios NAME --app-android NAME.");
+    cli.write("updraft.toml", "deployment = \"Production\"\n\n[ios]\napp = \"demo-ios\"\n");
+    let said = "no app is given for Android: the table [android] in updraft.toml is missing";
+    for platform in ["all", "android"] {
+        let (what, next) = cli.run(&["release", "react-native", "--platform", platform, "-t", "1.0.0"]).await.error(2);
+        assert_eq!(what, said);
+        assert_eq!(next, "Run `updraft init --platform android`, or add --app-android NAME.");
+    }
+    let printed = cli.expect(0, &RELEASE).await.err;
+    assert!(printed.contains("No app is given for Android: the table [android] in updraft.toml is missing. Run `updraft"), "{printed}");
+    // Without any, a run for one platform takes every app.
+    cli.write("updraft.toml", "deployment = \"Production\"\n");
+    assert_eq!(cli.run(&["release", "react-native", "--platform", "ios", "-t", "1.0.0"]).await.error(2).0, "no app is given");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,15 +25,14 @@ async fn a_key_of_another_app_is_warned_about_and_never_shown() {
         assert!(!document.to_string().contains(&other), "the whole key is shown");
         document["warnings"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    cli.write(
-        "android/app/src/main/res/values/server.xml",
-        "<resources><string name=\"CodePushServerUrl\">https://u.example/</string></resources>",
-    );
+    let server = format!("<resources><string name=\"CodePushServerUrl\">{}</string></resources>", app.base);
+    cli.write("android/app/src/main/res/values/server.xml", server);
     let strings = |key: &str| format!("<resources>\n  <string name=\"CodePushDeploymentKey\">{key}</string>\n</resources>\n");
     let plist = |key: &str| {
         format!(
-            "<plist version=\"1.0\"><dict><key>CodePushServerURL</key><string>https://u.example/</string>\
-             <key>CodePushDeploymentKey</key><string>{key}</string></dict></plist>"
+            "<plist version=\"1.0\"><dict><key>CodePushServerURL</key><string>{}/</string>\
+             <key>CodePushDeploymentKey</key><string>{key}</string></dict></plist>",
+            app.base
         )
     };
     for (key, is_foreign) in [(other.as_str(), true), (own.as_str(), false), ("$(CODEPUSH_KEY)", false)] {
@@ -88,6 +87,7 @@ async fn settings_with_which_devices_get_nothing_are_warned_about() {
         (Some("YOUR_DEPLOYMENT_KEY"), server, Some("has the placeholder YOUR_DEPLOYMENT_KEY in")),
         (key, None, Some("has no server address (CodePushServer")),
         (key, Some("https://codepush.appcenter.ms/"), Some("has the address of App Center")),
+        (key, Some("YOUR_SERVER_URL"), Some("has the placeholder YOUR_SERVER_URL as the server address in")),
     ] {
         let resource =
             |name: &str, value: Option<&str>| value.map(|value| format!("<string name=\"{name}\">{value}</string>")).unwrap_or_default();
@@ -103,6 +103,40 @@ async fn settings_with_which_devices_get_nothing_are_warned_about() {
             if let Some(expected) = expected {
                 assert!(found[0].starts_with(&format!("the {title} app {expected}")), "{found:?}");
             }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_of_another_server_is_warned_about() {
+    const STRINGS: &str = "android/app/src/main/res/values/strings.xml";
+    const PLIST: &str = "ios/sample/Info.plist";
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]).with("UPDRAFT_URL", "https://u.example");
+    cli.write("android/gradle.properties", "hermesEnabled=false\n");
+    cli.write("android/app/build.gradle", "");
+    cli.write("ios/Podfile", ":hermes_enabled => false\n");
+    for (server, is_other) in [
+        ("https://old.example/", true),
+        ("https://u.example:8443/", true),
+        ("https://u.example/", false),
+        ("https://u.example", false),
+        ("https://u.example/v1/", false),
+        ("$(SERVER)", false),
+    ] {
+        let key = "a-real-1234567890";
+        let strings = format!("<string name=\"CodePushServerUrl\">{server}</string><string name=\"CodePushDeploymentKey\">{key}</string>");
+        cli.write(STRINGS, format!("<resources>{strings}</resources>"));
+        let plist = format!("<key>CodePushServerURL</key><string>{server}</string><key>CodePushDeploymentKey</key><string>{key}</string>");
+        cli.write(PLIST, format!("<plist version=\"1.0\"><dict>{plist}</dict></plist>"));
+        for (platform, title, file) in [("android", "Android", STRINGS), ("ios", "iOS", PLIST)] {
+            let document = cli.json(&["release", "react-native", "--platform", platform, "-t", "1.0.0", "--dry-run"]).await;
+            let found: Vec<&str> = document["warnings"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+            let expected = format!(
+                "the {title} app has another server address ({server} in {file}) than https://u.example/: devices of that build ask that \
+                 server, and do not get this release."
+            );
+            assert_eq!(found.len(), usize::from(is_other), "{server}: {found:?}");
+            assert!(found.iter().all(|text| text.starts_with(&expected)), "{found:?}");
         }
     }
 }
