@@ -52,8 +52,11 @@ fn a_compression_bomb_is_refused() {
 
 #[test]
 fn a_compression_bomb_with_a_false_size_is_refused() {
-    let bomb = deflated("bomb", &vec![0; 64 << 20]).with(|header| header.uncompressed = 1_000);
-    assert_eq!(refusal(&zip([bomb])), "entry \"bomb\": it is longer than it declares");
+    let bomb = |declared| zip([deflated("bomb", &vec![0; 64 << 20]).with(|header| header.uncompressed = declared)]);
+    assert_eq!(refusal(&bomb(60_000)), "entry \"bomb\": it is longer than it declares");
+    let filled_up =
+        "entry \"bomb\": its compressed data is much larger than its content; create the archive again, for example with zip -r";
+    assert_eq!(refusal(&bomb(1_000)), filled_up);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 
 use control::testing::jobs::{Diffs, Job, Kind, Queue};
+use control::testing::releases::Sweep;
 use serde_json::{Value, json};
 use shared::hash::{BlobKey, Sha256Hex};
 use tests::app::Options;
@@ -376,10 +377,13 @@ async fn the_diffs_of_an_account_have_a_budget_and_uploads_are_not_refused_for_i
     let app = TestApp::spawn_with(Options::default().with("DIFFS", "on").with("LIMIT_STORED_BYTES", &LIMIT.to_string())).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
-    // Each diff has 40,000 bytes, two thirds of the package.
+    // Each diff has 40,000 bytes, two thirds of the package. It deletes a file that only its base has, so no two are equal.
     let shared = noise(1)[..20_000].to_vec();
     for number in 2..=6 {
-        let bundle = Bundle::of(&[("CodePush/main.jsbundle", noise(number).as_slice()), ("CodePush/video.mp4", shared.as_slice())]);
+        let own = format!("CodePush/{number}.txt");
+        let main = noise(number);
+        let files = [("CodePush/main.jsbundle", main.as_slice()), ("CodePush/video.mp4", shared.as_slice()), (own.as_str(), &b"own"[..])];
+        let bundle = Bundle::of(&files);
         upload(&ada, "Staging", &bundle).await;
         app.diffs_settled().await;
     }
@@ -396,6 +400,9 @@ async fn the_diffs_of_an_account_have_a_budget_and_uploads_are_not_refused_for_i
     attached(&app, 1).await;
     app.signed_in_reader("ada").await.open("/dashboard/usage").await.shows("Diffs").shows("No more diffs are made");
     app.clock.advance(49 * HOUR);
+    // The service does this once a minute.
+    let mut sweep = Sweep::default();
+    while sweep.step(&app.state()).await.unwrap() {}
     until("there is room again", async || (app.number(bytes).await < 100_000).then_some(())).await;
     app.clock.advance(7 * HOUR);
     attached(&app, 4).await;
