@@ -135,7 +135,7 @@ async fn an_interruption_after_the_first_platform_tells_what_is_released() {
         network.go_on();
     }
     // The advice works, and releases nothing twice.
-    let command: Vec<&str> = json.iter().map(|word| if *word == "all" { "android" } else { word }).collect();
+    let command: Vec<&str> = both.iter().map(|word| if *word == "all" { "android" } else { word }).collect();
     assert_eq!(cli.json(&command).await["package"]["label"], "v1");
     for (name, newest) in [("demo-ios", "v2"), ("demo-android", "v1")] {
         let listed = ada.get(&format!("/v1/apps/{name}/deployments/Production/releases")).await.assert(200);
