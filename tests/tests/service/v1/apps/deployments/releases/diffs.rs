@@ -374,7 +374,7 @@ async fn a_file_where_an_earlier_diff_may_have_left_an_empty_folder_has_no_diff(
 #[tokio::test(flavor = "multi_thread")]
 async fn the_diffs_of_an_account_have_a_budget_and_uploads_are_not_refused_for_it() {
     const LIMIT: i64 = 320_000;
-    let app = TestApp::spawn_with(Options::default().with("DIFFS", "on").with("LIMIT_STORED_BYTES", &LIMIT.to_string())).await;
+    let app = TestApp::spawn_with(Options::default().with("DIFFS", "on").with("LIMIT_STORED_BYTES", LIMIT.to_string())).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     // Each diff has 40,000 bytes, two thirds of the package. It deletes a file that only its base has, so no two are equal.

@@ -259,7 +259,7 @@ fn nine_bits_each(data: &[u8]) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread")]
 async fn compressed_data_that_is_filled_up_is_refused() {
     let (app, ada, before) = prepared(Options::default()).await;
-    let content = [200; 20_000];
+    let content = vec![200; 20_000];
     let with = |body: Vec<u8>| {
         let length = u32::try_from(body.len()).unwrap();
         archive(&[deflated("filled.bin", &content).both(|header| header.compressed = length).with(|entry| entry.body = body)])
