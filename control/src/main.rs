@@ -550,16 +550,22 @@ async fn verify_storage(given: &RawSettings, repairs: bool, from: Option<Storage
         found.repaired.len(),
         found.dropped.len()
     );
-    still_broken(&found.broken, repairs, other.is_some()).map_or(Ok(()), |text| Err(text.into()))
+    let is_folder = matches!(config.storage, StorageConfig::Folder);
+    still_broken(&found.broken, repairs, other.is_some(), is_folder).map_or(Ok(()), |text| Err(text.into()))
 }
 
 /// What is broken after all, and what to do; `None` if nothing is.
-fn still_broken(broken: &[Broken], repairs: bool, has_other: bool) -> Option<String> {
+fn still_broken(broken: &[Broken], repairs: bool, has_other: bool, is_folder: bool) -> Option<String> {
     let diffs = broken.iter().filter(|broken| broken.is_diff).count();
     let bundles = broken.len() - diffs;
     let mut texts = Vec::new();
     if bundles > 0 && has_other {
         texts.push(format!("{} broken, and the other storage has nothing better", counted(bundles, "object")));
+    } else if bundles > 0 && is_folder {
+        texts.push(format!(
+            "{} broken: copy the files from a backup of the data folder, where APP/HASH is blobs/APP/HA/HASH, with the first two characters of HASH as HA; or repair from another storage with --repair --from STORAGE",
+            counted(bundles, "object")
+        ));
     } else if bundles > 0 {
         texts.push(format!(
             "{} broken: repair from a backup or the former storage with --repair --from STORAGE",

@@ -17,7 +17,8 @@ pub(crate) fn time(time: UnixMillis) -> String {
 /// "3 minutes ago", "in 2 days", "just now".
 pub(crate) fn relative(time: UnixMillis, now: UnixMillis) -> String {
     let seconds = now.as_millis().saturating_sub(time.as_millis()) / 1_000;
-    let text = span(seconds.saturating_abs());
+    // What was set a moment ago to be in 6 hours is not in 5.
+    let text = span(if seconds < 0 { seconds.saturating_neg().saturating_add(MINUTE - 1) } else { seconds });
     match seconds {
         -59..=59 => "just now".to_owned(),
         seconds if seconds < 0 => format!("in {text}"),

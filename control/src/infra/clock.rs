@@ -26,12 +26,15 @@ impl Clock {
 
 /// A clock for tests; clones share one time.
 #[derive(Clone, Debug)]
-pub struct TestClock(Arc<AtomicI64>);
+pub struct TestClock {
+    now: Arc<AtomicI64>,
+    step: Arc<AtomicI64>,
+}
 
 impl TestClock {
     /// A clock that is set to `start`.
     pub fn at(start: UnixMillis) -> Self {
-        Self(Arc::new(AtomicI64::new(start.0)))
+        Self { now: Arc::new(AtomicI64::new(start.0)), step: Arc::default() }
     }
 
     /// A clock that starts at the system time, for tests with another program that uses the real time, such as the Worker.
@@ -41,12 +44,17 @@ impl TestClock {
 
     /// The time of this clock.
     pub fn now(&self) -> UnixMillis {
-        UnixMillis(self.0.load(Ordering::SeqCst))
+        UnixMillis(self.now.fetch_add(self.step.load(Ordering::SeqCst), Ordering::SeqCst))
     }
 
     /// Moves the clock by `millis`, backwards when negative.
     pub fn advance(&self, millis: i64) {
-        self.0.fetch_add(millis, Ordering::SeqCst);
+        self.now.fetch_add(millis, Ordering::SeqCst);
+    }
+
+    /// From now on, moves the clock by `millis` after each reading, as if everything took long.
+    pub fn step(&self, millis: i64) {
+        self.step.store(millis, Ordering::SeqCst);
     }
 }
 

@@ -4,7 +4,6 @@
 //! A lease is renewed while its work goes on. If its process dies, another one goes on half a minute later, with the diffs that are missing. Accounts take turns:
 //! one with many apps does not keep the others waiting.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +14,8 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::queue::Queue;
 use super::runner::{Job, Pause};
 use crate::domain::context::Context;
-use crate::domain::diffs::{repo, turn};
+use crate::domain::diffs::repo;
+use crate::domain::diffs::turn::{self, Suspended};
 use crate::domain::error::{Error, Result, chain};
 use crate::domain::outbox::{self, Lease};
 
@@ -40,8 +40,8 @@ const ACCOUNTS: i64 = 500;
 /// The last turn of an account.
 #[derive(Clone, Copy, Debug)]
 struct Last {
-    /// How many turns ago it was.
-    turns: u64,
+    /// When it ended.
+    ended: UnixMillis,
     /// Until then, others go first: for as long as the turn took.
     rests_until: UnixMillis,
 }
@@ -57,12 +57,14 @@ pub struct Diffs {
     turns: HashMap<String, Last>,
     /// What is being worked on.
     lease: Option<Lease>,
+    /// Where turns were suspended, by the key of the app's row.
+    suspended: HashMap<String, Suspended>,
 }
 
 impl Diffs {
     /// Creates the job.
     pub fn new(context: Arc<Context>, queue: Queue) -> Self {
-        Self { context, queue, followed: None, turns: HashMap::new(), lease: None }
+        Self { context, queue, followed: None, turns: HashMap::new(), lease: None, suspended: HashMap::new() }
     }
 
     /// Looks where devices have moved, if it is time.
@@ -83,16 +85,16 @@ impl Diffs {
         Ok(())
     }
 
-    /// Leases the next app, and returns its account: of the accounts that do not rest, if there are any, the one that had no turn for the longest time; of its
-    /// apps, the one that waits longest.
+    /// Leases the next app, and returns its account: of the accounts that do not rest, if there are any, the one that waits longest since its last turn; of its
+    /// apps, the one that waits longest. So nobody who comes anew, however often, goes before one that waits already.
     async fn claim(&mut self) -> Result<Option<(Lease, String)>> {
         let now = self.context.now();
         let mut waiting = repo::waiting(&mut self.context.db.read().await?, now, ACCOUNTS).await?;
         self.turns.retain(|account, last| last.rests_until > now || waiting.iter().any(|next| next.account == *account));
-        self.turns.values_mut().for_each(|last| last.turns = last.turns.saturating_add(1));
         waiting.sort_by_key(|next| match self.turns.get(&next.account) {
-            Some(last) => (last.rests_until > now, Reverse(last.turns)),
-            None => (false, Reverse(u64::MAX)),
+            // A clock that was set back must not stop it.
+            Some(last) => (last.rests_until > now, next.due.max(last.ended.min(now))),
+            None => (false, next.due),
         });
         for next in waiting {
             if let Some(lease) = self.queue.claim_key(next.key, LEASE).await? {
@@ -116,11 +118,15 @@ impl Job for Diffs {
         let Some((lease, account)) = self.claim().await? else { return Ok(Pause::AtMost(TICK)) };
         let began = self.context.now();
         let lease = self.lease.insert(lease);
-        let worked = Box::pin(work(&self.context, lease)).await;
+        let mut suspended = self.suspended.remove(&lease.key);
+        let worked = Box::pin(work(&self.context, lease, &mut suspended)).await;
+        if let Some(suspended) = suspended {
+            self.suspended.insert(lease.key.clone(), suspended);
+        }
         self.lease = None;
         let now = self.context.now();
         let took = now.as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_REST);
-        self.turns.insert(account, Last { turns: 0, rests_until: now.plus_millis(took) });
+        self.turns.insert(account, Last { ended: now, rests_until: now.plus_millis(took) });
         worked.map(|()| Pause::For(Duration::ZERO))
     }
 
@@ -143,7 +149,7 @@ impl Job for Diffs {
 }
 
 /// Works on an app while renewing the lease. If the lease is lost, the work is dropped: somebody else does it.
-async fn work(app: &Context, lease: &Lease) -> Result<()> {
+async fn work(app: &Context, lease: &Lease, suspended: &mut Option<Suspended>) -> Result<()> {
     let mut renewal = interval(RENEWAL);
     renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let renewed = async {
@@ -158,7 +164,7 @@ async fn work(app: &Context, lease: &Lease) -> Result<()> {
         }
     };
     let worked = tokio::select! {
-        worked = turn::take(app, lease) => worked.map(drop),
+        worked = turn::take(app, lease, suspended) => worked.map(drop),
         ended = renewed => ended,
     };
     let Err(error) = worked else { return Ok(()) };

@@ -16,6 +16,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
+use crate::domain::diffs;
 use crate::domain::error::{Error, OrConflict, Result, Thing};
 use crate::domain::mail::{Kind, Mail, ReturnedApp, notices};
 use crate::domain::releases::blob;
@@ -60,9 +61,10 @@ async fn take_over(tx: &mut WriteTx, app: &Context, row: &LockedRow, to: &Accoun
         return Err(Error::Conflict(Conflict::AppNameToMove(name.to_owned())));
     }
     // No release can be created meanwhile: nothing else locks several of the app's blobs.
-    deployments::lock_all(tx, &row.id).await?;
+    let keys = deployments::lock_all(tx, &row.id).await?;
     app.settings.limits.quotas.check_received(tx, &row.id, &row.namespace_id, to).await?;
     blob::give(tx, &row.id, to).await?;
+    diffs::given::settle(tx, app, &row.id, keys, (&row.namespace_id, to)).await?;
     deployments::give_keys(tx, &row.id, &row.namespace_id, to).await?;
     repo::accept_first(tx, &row.id, &row.namespace_id, now).await?;
     repo::accept(tx, &row.id, to, now).await?;

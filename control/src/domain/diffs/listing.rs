@@ -195,7 +195,7 @@ fn reason(target: &ReleaseRow, newest_first: &[ReleaseRow], is_offered: bool, ha
     };
     Ok(if target.manifest_sha256.is_none() {
         Some(Reason::SingleFile)
-    } else if has_none && !has_earlier {
+    } else if has_none && !has_earlier && is_offered {
         Some(Reason::NoEarlierRelease)
     } else if is_offered {
         has_none.then_some(Reason::NoOtherPackage)

@@ -6,12 +6,14 @@
 //! - `making`: makes one diff, and applies it as a device would before anybody is offered it.
 //! - `trial`: work that may fail again and again, or end the process.
 //! - `lost`: diffs whose stored object is missing or altered.
+//! - `given`: diffs of an app that moves to another account.
 //! - `turn`: the work for one app, a few seconds at a time; [`crate::jobs::diffs`] repeats it. It shares diffs between releases of equal bundles.
 //! - `listing`: what became of a release's diffs, for people.
 //!
 //! A diff is for a pair of bundles, byte for byte, and the package hash says which devices are offered it. Start reading at [`turn::take`].
 
 pub mod choice;
+pub mod given;
 pub mod listing;
 pub mod lost;
 mod making;

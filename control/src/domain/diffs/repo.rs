@@ -46,8 +46,10 @@ const DEPLOYMENTS_WITH: &str = "SELECT DISTINCT r.deployment_id FROM release_dif
 const DETACH_BLOB: &str =
     "DELETE FROM release_diffs WHERE blob_sha256 = $2 AND release_id IN (SELECT id FROM releases WHERE deployment_id = $1)";
 const FORGET_BLOB: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND blob_sha256 = $2";
+const DETACH_ALL: &str = "DELETE FROM release_diffs WHERE release_id IN (SELECT id FROM releases WHERE app_id = $1)";
+const FORGET_MADE: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND blob_sha256 IS NOT NULL";
 // Of each account the app that waits longest.
-const WAITING: &str = "SELECT w.key, w.account FROM (SELECT o.key AS key, COALESCE(a.owner_id, '') AS account, o.next_attempt_time AS due, \
+const WAITING: &str = "SELECT w.key, w.account, w.due FROM (SELECT o.key AS key, COALESCE(a.owner_id, '') AS account, o.next_attempt_time AS due, \
     ROW_NUMBER() OVER (PARTITION BY COALESCE(a.owner_id, '') ORDER BY o.next_attempt_time, o.key) AS place \
     FROM outbox o LEFT JOIN apps a ON a.id = o.key WHERE o.kind = 'diffs' AND o.next_attempt_time <= $1 AND o.lease_until <= $1) w \
     WHERE w.place = 1 ORDER BY w.due, w.key LIMIT $2";
@@ -70,6 +72,8 @@ pub const SQL: &[&str] = &[
     DEPLOYMENTS_WITH,
     DETACH_BLOB,
     FORGET_BLOB,
+    DETACH_ALL,
+    FORGET_MADE,
     WAITING,
     REPORTED,
 ];
@@ -250,6 +254,16 @@ pub async fn forget_blob(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex) -> s
     on_write!(tx, |conn| sqlx::query(FORGET_BLOB).bind(app).bind(sha256).execute(conn).await)
 }
 
+/// Lets no device be offered a diff to a release of the app any more.
+pub async fn detach_all(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DETACH_ALL).bind(app).execute(conn).await)
+}
+
+/// Forgets all diffs of the app that were made; the next turns make those that are still needed.
+pub async fn forget_made(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(FORGET_MADE).bind(app).execute(conn).await)
+}
+
 /// An app whose diffs are due to be looked at.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Waiting {
@@ -257,6 +271,8 @@ pub struct Waiting {
     pub key: String,
     /// The account that it belongs to; empty if the app was deleted.
     pub account: String,
+    /// Since when it is due.
+    pub due: UnixMillis,
 }
 
 /// Of each account the app that waits longest and that nobody works on, longest due first.

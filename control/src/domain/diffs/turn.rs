@@ -75,9 +75,21 @@ enum Look {
     Nothing(Option<UnixMillis>),
 }
 
+/// A look at an app's deployments that took too long for one turn. Another one goes on with it.
+#[derive(Debug, Default)]
+pub struct Suspended {
+    /// The versions of the app's snapshots before the first deployment was looked at.
+    seen: Vec<Version>,
+    /// The deployments with nothing to do.
+    settled: HashSet<DeploymentId>,
+    /// When something may be due in one of them.
+    next: Option<UnixMillis>,
+}
+
 /// Does the next piece of an app's work, for some seconds or until one diff is made, if that takes longer. When nothing is left, ends the lease, or has the app
-/// looked at again when something that waits is due. Errors: the database's and the storage's; the work is repeated.
-pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
+/// looked at again when something that waits is due. `suspended` is where the app's last turn ended, and then where this one does, if it looked at some
+/// deployments only. Errors: the database's and the storage's; the work is repeated.
+pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended>) -> Result<Turn> {
     let began = app.now();
     let took = || app.now().as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_WAIT);
     let of = AppId::try_from(lease.key.as_str()).map_err(Error::internal)?;
@@ -85,9 +97,13 @@ pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
         let mut tx = app.db.read().await?;
         (snapshots::versions(&mut tx, &of).await?, deployments::list(&mut tx, &of).await?)
     };
-    let (mut next, mut has_worked): (Option<UnixMillis>, _) = (None, false);
+    // What has changed since is looked at again at the end.
+    let mut looked = suspended.take().unwrap_or_else(|| Suspended { seen: versions, ..Suspended::default() });
     let mut attempts = lease.attempts;
-    'deployments: for deployment in &deployments {
+    let mut has_worked = false;
+    let open: Vec<_> = deployments.iter().filter(|deployment| !looked.settled.contains(&deployment.id)).collect();
+    let mut rest = open.into_iter().peekable();
+    'deployments: while let Some(deployment) = rest.next() {
         let state = {
             let mut tx = app.db.read().await?;
             let budget = app.settings.limits.quotas.diff_budget(&mut tx, &of).await?;
@@ -103,11 +119,20 @@ pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
                     }
                 }
             }
-            Look::Nothing(due) => next = next.into_iter().chain(due).min(),
+            Look::Nothing(due) => {
+                looked.next = looked.next.into_iter().chain(due).min();
+                looked.settled.insert(deployment.id.clone());
+            }
+        }
+        if took() >= BUDGET {
+            break;
         }
     }
+    if !has_worked && rest.peek().is_none() {
+        return end(app, &of, lease, &looked.seen, looked.next, took()).await;
+    }
     if !has_worked {
-        return end(app, &of, lease, &versions, next, took()).await;
+        *suspended = Some(looked);
     }
     let mut tx = app.db.write().await?;
     // Behind those that wait, and as much later as this took: an app with much to do must not keep others waiting.

@@ -114,6 +114,13 @@ impl Quotas {
         Ok(DiffBudget { used: u64::try_from(used).unwrap_or_default(), bytes: self.diff_bytes(stored) })
     }
 
+    /// What the diffs of an account take, and may take. Those that are deleted soon are included.
+    pub async fn diff_budget_of(&self, tx: &mut ReadTx, account: &AccountId) -> Result<DiffBudget> {
+        let stored: i64 = on!(tx, |conn| sqlx::query_scalar(STORED_BYTES).bind(account).fetch_one(conn).await)?;
+        let used: i64 = on!(tx, |conn| sqlx::query_scalar(DIFF_BYTES).bind(account).fetch_one(conn).await)?;
+        Ok(DiffBudget { used: u64::try_from(used).unwrap_or_default(), bytes: self.diff_bytes(stored) })
+    }
+
     /// How many bytes of diffs an account with so many bytes of bundles may have: as many, but some if it has few, and never more than bundles may have.
     pub fn diff_bytes(&self, stored: i64) -> u64 {
         u64::try_from(stored).unwrap_or_default().max(MIN_DIFF_BYTES).min(self.stored_bytes)
@@ -138,6 +145,11 @@ impl DiffBudget {
     /// How many more there may be.
     pub fn left(self) -> u64 {
         self.bytes.saturating_sub(self.used)
+    }
+
+    /// Whether they take more than they may, as after a transfer.
+    pub fn is_exceeded(self) -> bool {
+        self.used > self.bytes
     }
 
     /// Whether more than half of it is used, so that diffs that nobody is offered should not stay.

@@ -1,7 +1,7 @@
 //! Blob rows. A blob is stored before the release that refers to it, and deleted again if that release is refused (`unused`).
 //!
 //! A row names the account whose quota its bytes count against: the owner of the namespace its app is in. Deleting an app keeps its rows, because its
-//! objects stay. Accepting a transfer moves them ([`give`]).
+//! objects stay. Accepting a transfer moves them ([`give`]), but not diffs that the receiver has no room for.
 
 use shared::hash::Sha256Hex;
 use shared::ids::{AccountId, AppId, DeploymentId};
@@ -26,6 +26,7 @@ const HOLD: &str = "UPDATE blobs SET last_used_time = last_used_time + 1, \
     account_id = COALESCE((SELECT a.owner_id FROM apps a WHERE a.id = $1), account_id) \
     WHERE app_id = $1 AND sha256 = $2 AND deleting = FALSE";
 const GIVE: &str = "UPDATE blobs SET account_id = $2 WHERE app_id = $1";
+const GIVE_DIFFS: &str = "UPDATE blobs SET account_id = $2 WHERE app_id = $1 AND is_diff";
 const TOUCH_RELEASED: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $3 THEN last_used_time + 1 ELSE $3 END \
     WHERE app_id = $1 AND sha256 IN (SELECT blob_sha256 FROM releases WHERE deployment_id = $2 \
     UNION SELECT manifest_sha256 FROM releases WHERE deployment_id = $2 AND manifest_sha256 IS NOT NULL \
@@ -58,6 +59,7 @@ pub const SQL: &[&str] = &[
     STAMP,
     HOLD,
     GIVE,
+    GIVE_DIFFS,
     TOUCH_RELEASED,
     TOUCH_ALL,
     TOUCH_NOW,
@@ -151,6 +153,11 @@ pub async fn stamp(tx: &mut ReadTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Re
 /// several of its blobs.
 pub async fn give(tx: &mut WriteTx, app: &AppId, to: &AccountId) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(GIVE).bind(app).bind(to).execute(conn).await)
+}
+
+/// Counts the bytes of the app's diffs for this account, until they are used again. The app must be locked as for [`give`].
+pub async fn give_diffs(tx: &mut WriteTx, app: &AppId, to: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(GIVE_DIFFS).bind(app).bind(to).execute(conn).await)
 }
 
 /// Records now as the last use of the blobs of a deployment's releases, after which they are kept for a while. All deployments of the app must be locked, so

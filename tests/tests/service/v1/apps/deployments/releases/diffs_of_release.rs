@@ -42,7 +42,7 @@ async fn each_earlier_package_has_a_diff_that_is_ready_or_pending_or_says_why_no
     for (label, is_offered, reason, text) in [
         ("v5", true, "no_other_package", "No earlier release for the same app versions has other contents, so v5 needs no diffs."),
         ("v2", false, "replaced", "v2 was replaced by v4: no device can be offered it, so no diffs are made for it."),
-        ("v1", false, "no_earlier_release", "There is no release before v1 to make a diff from: devices download the whole bundle."),
+        ("v1", false, "replaced", "v1 was replaced by v4: no device can be offered it, so no diffs are made for it."),
     ] {
         let found = diffs(&ada, label).await;
         assert_eq!((&found["sources"], &found["isOffered"]), (&json!([]), &json!(is_offered)), "{label}");
