@@ -276,7 +276,16 @@ async fn an_sdk_that_the_binaries_have_and_the_project_lacks_is_warned_about_onc
         cli.write(&format!("node_modules/{SDK}/{file}"), text);
     }
     assert_eq!(lines().await, Vec::<String>::new());
+    let check = ["fingerprint", "check", "--platform", "android", "--app-version", "1.0.0"];
+    let said = cli.expect(0, &check).await.err;
+    assert!(
+        said.contains("react-native-code-push is not in package.json, and still installed: it counts as part of the project."),
+        "{said}"
+    );
+    assert_eq!(cli.json(&check).await["isEqual"], true);
     std::fs::remove_dir_all(installed).unwrap();
+    let ended = cli.expect(1, &check).await;
+    assert_eq!(ended.out, "Android\t1.0.0\tremoved\treact-native-code-push\t9.0.1\t-\n");
     std::fs::remove_file(cli.project().join("updraft-fingerprint.json")).unwrap();
     let found = lines().await;
     assert!(found.len() == 1 && found[0].contains("no device gets this release"), "{found:?}");
@@ -298,6 +307,10 @@ async fn a_platform_without_an_app_is_named() {
         assert_eq!(what, said);
         assert_eq!(next, "Run `updraft init --platform android`, or add --app-android NAME.");
     }
+    // A dry run fails as the release would: the other platform is set up.
+    let (what, next) = cli.run(&[&both[..], &["--dry-run"]].concat()).await.error(2);
+    assert_eq!(what, format!("Android would not be released: {said}"));
+    assert_eq!(next, "Run `updraft init --platform android`, or add --app-android NAME.");
     let printed = cli.expect(0, &RELEASE).await.err;
     assert!(printed.contains("No app is given for Android: the table [android] in updraft.toml is missing. Run `updraft"), "{printed}");
     // Without any, a run for one platform takes every app.
