@@ -4,6 +4,7 @@ mod concurrent_uploads;
 mod deletion;
 mod deployment_replaced_during_upload;
 mod diffs;
+mod diffs_bounds;
 mod diffs_lost;
 mod diffs_of_release;
 mod diffs_stuck;
