@@ -5,6 +5,7 @@ mod deletion;
 mod deployment_replaced_during_upload;
 mod diffs;
 mod diffs_bounds;
+mod diffs_disk;
 mod diffs_lost;
 mod diffs_of_release;
 mod diffs_stuck;
