@@ -15,6 +15,7 @@ use shared::time::UnixMillis;
 use super::choice::{self, Base, Devices, Known, Ranges};
 use super::packages::{self, Target};
 use super::repo::{self, MadeRow, ReleaseRow};
+use super::surplus::Surplus;
 use super::trial::{Trial, Worked, failed};
 use super::{Problem, making};
 use crate::domain::context::Context;
@@ -85,7 +86,7 @@ pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
         let mut tx = app.db.read().await?;
         (snapshots::versions(&mut tx, &of).await?, deployments::list(&mut tx, &of).await?)
     };
-    let (mut next, mut has_worked): (Option<UnixMillis>, _) = (None, false);
+    let (mut next, mut has_worked, mut surplus): (Option<UnixMillis>, _, _) = (None, false, Surplus::default());
     let mut attempts = lease.attempts;
     'deployments: for deployment in &deployments {
         let state = {
@@ -93,7 +94,13 @@ pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
             let budget = app.settings.limits.quotas.diff_budget(&mut tx, &of).await?;
             State::read(&mut tx, &of, deployment, (app.now(), budget)).await?
         };
-        match packages::blocking(move || state.look()).await? {
+        let look;
+        (look, surplus) = packages::blocking(move || {
+            let look = state.look(&mut surplus);
+            (look, surplus)
+        })
+        .await?;
+        match look {
             Look::Needs(needs) => {
                 has_worked = true;
                 for need in needs {
@@ -107,7 +114,7 @@ pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
         }
     }
     if !has_worked {
-        return end(app, &of, lease, &versions, next, took()).await;
+        return end(app, &of, (lease, &versions), surplus, next, took()).await;
     }
     let mut tx = app.db.write().await?;
     // Behind those that wait, and as much later as this took: an app with much to do must not keep others waiting.
@@ -116,14 +123,27 @@ pub async fn take(app: &Context, lease: &Lease) -> Result<Turn> {
     Ok(Turn::More)
 }
 
-/// Ends the work until `next`, unless something has changed since these versions were read.
-async fn end(app: &Context, of: &AppId, lease: &Lease, seen: &[Version], next: Option<UnixMillis>, took: i64) -> Result<Turn> {
-    let stale = repo::stale(&mut app.db.read().await?, of, i64::try_from(MAX_STALE).unwrap_or(i64::MAX)).await?;
+/// Ends the work until `next`, unless something has changed since these versions were read, and forgets what nothing needs.
+async fn end(
+    app: &Context,
+    of: &AppId,
+    (lease, seen): (&Lease, &[Version]),
+    surplus: Surplus,
+    next: Option<UnixMillis>,
+    took: i64,
+) -> Result<Turn> {
+    let mut obsolete = repo::stale(&mut app.db.read().await?, of, i64::try_from(MAX_STALE).unwrap_or(i64::MAX)).await?;
     let mut tx = app.db.write().await?;
     // A change of a release raises a version, and enqueues the app, in one transaction. It is visible here, or commits after this, and then its row is a new one,
     // or becomes due.
-    let is_done = snapshots::lock_versions(&mut tx, of).await? == seen && stale.len() < MAX_STALE;
-    for row in &stale {
+    let is_same = snapshots::lock_versions(&mut tx, of).await? == seen;
+    if is_same {
+        // Otherwise some of it may be needed by now.
+        obsolete.extend(surplus.rows());
+        obsolete.truncate(MAX_STALE);
+    }
+    let is_done = is_same && obsolete.len() < MAX_STALE;
+    for row in &obsolete {
         let target = repo::Target { bundle: &row.target_sha256, hash: &row.target_hash };
         repo::forget(&mut tx, of, target, &row.base_sha256).await?;
     }
@@ -169,7 +189,8 @@ impl State {
     }
 
     /// The first releases whose diffs are not what they should be, or when one may be. Takes a while of a core if there are thousands of releases.
-    fn look(mut self) -> Look {
+    /// Notes in `surplus` what is known of each package.
+    fn look(mut self, surplus: &mut Surplus) -> Look {
         let ranges = Ranges::of(&self.newest_first);
         let mut next: Option<UnixMillis> = None;
         let mut needs: Vec<Need> = Vec::new();
@@ -177,7 +198,7 @@ impl State {
             let attached = self.attached.remove(&target.id).unwrap_or_default();
             if *is_offered {
                 let made = self.made.get(&(target.blob_sha256.clone(), target.package_hash.clone())).map_or(&[][..], Vec::as_slice);
-                let mut need =
+                let (mut need, looked_at) =
                     of_target(&self.deployment, target, &self.newest_first, &ranges, &self.devices, attached, current(made, self.now));
                 if need.is_open() {
                     need.is_suspect = made.iter().any(|row| row.problem == Some(Problem::Unfinished));
@@ -190,6 +211,9 @@ impl State {
                     }
                     continue;
                 }
+                // What is wrong with the release itself stops all its diffs, wherever it was found.
+                let lost = need.made.values().filter(|row| row.problem.is_some_and(Problem::is_of_target)).map(|row| &row.base_sha256);
+                surplus.note(target.target(), made, looked_at.iter().chain(lost));
                 // What was due before now is not needed any more.
                 let waits = made.iter().filter_map(retry_time).filter(|due| *due > self.now);
                 next = next.into_iter().chain(waits).min();
@@ -245,6 +269,7 @@ pub(super) async fn devices(tx: &mut ReadTx, deployment: &DeploymentRow) -> Resu
     Ok(counters.iter().filter_map(|counter| Some((label(&counter.place)?, counter.active))).collect())
 }
 
+/// What a release needs, and the earlier bundles that decided it.
 fn of_target(
     deployment: &DeploymentId,
     target: &ReleaseRow,
@@ -253,7 +278,7 @@ fn of_target(
     devices: &Devices,
     attached: Vec<DiffRow>,
     made: HashMap<Sha256Hex, MadeRow>,
-) -> Need {
+) -> (Need, Vec<Sha256Hex>) {
     let is_lost = made.values().any(|row| row.problem.is_some_and(Problem::is_of_target));
     let chosen =
         choice::choose(target, releases, ranges, devices, |base| if is_lost { Some(Known::Failed) } else { known(made.get(base)) });
@@ -261,7 +286,8 @@ fn of_target(
     let sources: Vec<PackageHash> = attached.iter().map(|diff| diff.source_hash.clone()).collect();
     let kept = choice::kept(&sources, &wanted, releases, devices).into_iter().cloned().collect();
     let bases = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(|base| base.release.clone()).collect();
-    Need { deployment: deployment.clone(), target: target.clone(), bases, kept, attached, made, is_suspect: false }
+    let looked_at = chosen.iter().map(|base| base.release.blob_sha256.clone()).collect();
+    (Need { deployment: deployment.clone(), target: target.clone(), bases, kept, attached, made, is_suspect: false }, looked_at)
 }
 
 fn hash<'r>(base: &Base<'r>) -> &'r PackageHash {

@@ -40,12 +40,12 @@ async fn key(app: &TestApp, bundle: &Bundle) -> BlobKey {
 }
 
 /// A service with a bucket, which makes no diffs.
-async fn with_bucket() -> TestApp {
+pub(super) async fn with_bucket() -> TestApp {
     TestApp::spawn_with(Options { has_bucket: true, ..Options::default() }).await
 }
 
 /// A second process, which makes diffs when the test says so. Its folder goes with it.
-async fn second_process(app: &TestApp) -> (AppState, TempDir) {
+pub(super) async fn second_process(app: &TestApp) -> (AppState, TempDir) {
     let folder = TempDir::new().unwrap();
     let mut settings = app.settings();
     settings.entry("UPDRAFT_DATABASE_URL".to_owned()).or_insert_with(|| format!("sqlite://{}", app.folder().join("updraft.db").display()));
@@ -55,12 +55,12 @@ async fn second_process(app: &TestApp) -> (AppState, TempDir) {
     (server::build(config, Clock::Test(app.clock.clone()), Entropy::System).await.unwrap().state, folder)
 }
 
-fn job(state: &AppState) -> Diffs {
+pub(super) fn job(state: &AppState) -> Diffs {
     Diffs::new(Arc::clone(&state.context), Queue::new(&state.context, Kind::Diffs).unwrap())
 }
 
 /// Works until nothing is to be done now.
-async fn work(app: &TestApp, job: &mut Diffs) {
+pub(super) async fn work(app: &TestApp, job: &mut Diffs) {
     while tests::diffs::open(app.db(), app.clock.now().as_millis()).await > 0 {
         job.round().await.unwrap();
     }
