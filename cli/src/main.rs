@@ -52,24 +52,27 @@ fn main() -> ExitCode {
     }
 }
 
-/// Completes with Ctrl-C, or when the system or a pipeline ends the program.
+/// Completes with Ctrl-C, or when the system or a pipeline ends the program. Returns the exit code: that which shells report for the signal.
 #[cfg(unix)]
-async fn interrupted() -> std::io::Result<()> {
-    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+async fn interrupted() -> std::io::Result<i32> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let code = |kind: SignalKind| Ok(128 + kind.as_raw_value());
+    let mut terminated = signal(SignalKind::terminate())?;
     // What Ctrl-\ sends: the programs that run for the CLI would not notice it.
-    let mut quit = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::quit())?;
-    let mut hung_up = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
+    let mut quit = signal(SignalKind::quit())?;
+    let mut hung_up = signal(SignalKind::hangup())?;
     tokio::select! {
-        pressed = tokio::signal::ctrl_c() => pressed,
-        _ = terminated.recv() => Ok(()),
-        _ = hung_up.recv() => Ok(()),
-        _ = quit.recv() => Ok(()),
+        pressed = tokio::signal::ctrl_c() => pressed.map(|()| i32::from(error::Kind::Interrupted.exit_code())),
+        _ = terminated.recv() => code(SignalKind::terminate()),
+        _ = hung_up.recv() => code(SignalKind::hangup()),
+        _ = quit.recv() => code(SignalKind::quit()),
     }
 }
 
 #[cfg(not(unix))]
-async fn interrupted() -> std::io::Result<()> {
-    tokio::signal::ctrl_c().await
+async fn interrupted() -> std::io::Result<i32> {
+    tokio::signal::ctrl_c().await.map(|()| i32::from(error::Kind::Interrupted.exit_code()))
 }
 
 fn run(arguments: Arguments) -> Result<(), Error> {
@@ -81,10 +84,10 @@ fn run(arguments: Arguments) -> Result<(), Error> {
         .build()
         .map_err(|error| Error::failed(format!("cannot start: {error}"), "Free some memory, then try again."))?;
     runtime.spawn(async {
-        if interrupted().await.is_ok() {
+        if let Ok(code) = interrupted().await {
             children::end();
             interrupt::report();
-            std::process::exit(i32::from(error::Kind::Interrupted.exit_code()));
+            std::process::exit(code);
         }
     });
     let context = if matches!(command, Command::Doctor(_)) { Context::lenient(global) } else { Context::new(global)? };

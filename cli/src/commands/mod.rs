@@ -19,6 +19,7 @@ mod figures;
 mod fingerprint;
 mod import;
 mod init;
+mod key_owner;
 mod login;
 mod logout;
 mod man;

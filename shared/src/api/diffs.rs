@@ -44,8 +44,10 @@ pub enum DiffProblem {
     TooManyFiles,
     /// Applying it did not give the release's files.
     NotApplicable,
-    /// The account's diffs have as many bytes as they may, or the server's disk is nearly full.
+    /// The account's diffs have as many bytes as they may.
     NoRoom,
+    /// The server's disk is nearly full.
+    DiskFull,
     /// The server stopped again and again while it made the diff.
     Unfinished,
 }

@@ -18,7 +18,7 @@ pub(crate) use self::file::{BinaryVersion, Fingerprints, NAME};
 use super::project::Project;
 use super::public_key::{self, PublicKey};
 use super::target_version::{self, NativeOptions, TargetVersion};
-use super::{Platform, engine, expo};
+use super::{Platform, engine, expo, sdk};
 use crate::error::{Kind, Result};
 
 /// What to say for a package without a version, such as one that is linked from the same repository.
@@ -112,8 +112,14 @@ impl NativeProject {
     }
 
     /// Whether a package is installed, named or not.
-    pub(crate) fn has(&self, package: &str) -> bool {
+    fn has(&self, package: &str) -> bool {
         self.project.package(package).is_some()
+    }
+
+    /// Whether a package is an SDK that its `package.json` does not name, and that is installed. As everywhere, it counts as part of the project: in a
+    /// monorepo, another package can name it.
+    pub(crate) fn keeps_sdk(&self, package: &str) -> bool {
+        sdk::is_sdk(package) && !self.names(package) && self.has(package)
     }
 
     /// The platforms that the project has.

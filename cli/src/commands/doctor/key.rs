@@ -1,19 +1,13 @@
 //! A deployment key in the project that is not that of the deployment: whose it is, and whether devices still get updates.
 
-use shared::api::apps::AppsAnswer;
-use shared::api::deployments::DeploymentsAnswer;
+use std::collections::BTreeMap;
 
 use super::sdk::Place;
 use crate::bundle::{is_inserted, is_placeholder};
-use crate::client::{Client, path};
+use crate::client::Client;
+use crate::commands::init::state::FileState;
+use crate::commands::key_owner::{self, Owner};
 use crate::context::Context;
-use crate::error::Result;
-
-/// How many other apps are asked for their keys.
-const MAX_APPS: usize = 30;
-
-/// What stands for keys that only other roles can read.
-pub(super) const HIDDEN: &str = "(hidden)";
 
 /// What is wrong with a setting of a file.
 pub(super) struct Fault {
@@ -35,7 +29,7 @@ pub(super) async fn fault(context: &Context, keys: &[String], place: &Place<'_>,
     if wrong.is_empty() {
         return unknown;
     }
-    let Ok(own) = deployments(place.client, place.app).await else { return unknown };
+    let Ok(own) = key_owner::deployments(place.client, place.app).await else { return unknown };
     let is_own = |key: &str| own.iter().find(|(_, known)| known == key);
     let Some(foreign) = wrong.iter().find(|key| is_own(key).is_none()) else {
         let name = wrong.first().and_then(|key| is_own(key)).map(|(name, _)| name.clone()).unwrap_or_default();
@@ -47,61 +41,44 @@ pub(super) async fn fault(context: &Context, keys: &[String], place: &Place<'_>,
     if is_inserted(foreign) {
         return unknown;
     }
-    let whose = match owner(context, place, foreign).await {
-        Owner::Deployment { app, name } => format!("it is that of {name} of {app}"),
-        Owner::Nobody => "it belongs to no deployment of this account".to_owned(),
-        Owner::Unknown => format!("it belongs to no deployment of {}", place.app),
-    };
-    Fault { text: format!("{another}: {whose}, and its devices get no updates of {}", place.app), is_fatal: true }
+    let owners = key_owner::find(context, place.client, &[foreign.as_str()], Some(place.app)).await;
+    let whose = owners.first().and_then(|owner| owner.words(place.server));
+    let whose = whose.unwrap_or_else(|| format!("belongs to no deployment of {}", place.app));
+    Fault { text: format!("{another}: it {whose}, and its devices get no updates of {}", place.app), is_fatal: true }
 }
 
-/// Says what is wrong with the keys of a file, if it is not known which deployment they are to be of.
-pub(super) fn fault_of_any(keys: &[String]) -> Option<Fault> {
-    let text = if keys.iter().any(String::is_empty) {
-        "has an empty deployment key".to_owned()
-    } else {
-        format!("has the placeholder {} instead of a deployment key", keys.iter().find(|key| is_placeholder(key))?)
-    };
-    Some(Fault { text, is_fatal: true })
+/// Who has the keys of files, by key. Nothing is known without a client, nor of texts that are no keys.
+pub(super) async fn owners(context: &Context, client: Option<&Client>, files: &[FileState]) -> BTreeMap<String, Owner> {
+    let Some(client) = client else { return BTreeMap::new() };
+    let is_key = |key: &&str| !key.is_empty() && !is_placeholder(key) && !is_inserted(key);
+    let keys: Vec<&str> = files.iter().flat_map(|file| &file.keys).map(String::as_str).filter(is_key).collect();
+    let found = key_owner::find(context, client, &keys, None).await;
+    keys.into_iter().map(str::to_owned).zip(found).collect()
 }
 
-/// The deployments of an app with their keys. Errors: they cannot be read.
-async fn deployments(client: &Client, app: &str) -> Result<Vec<(String, String)>> {
-    let answer = client.get::<DeploymentsAnswer>(&path(["v1", "apps", app, "deployments"])).await?;
-    Ok(answer.value.deployments.into_iter().map(|deployment| (deployment.name, deployment.key)).collect())
-}
-
-/// Who has a key, besides the app itself.
-enum Owner {
-    /// A deployment of another app of the account.
-    Deployment {
-        /// The app.
-        app: String,
-        /// The deployment.
-        name: String,
-    },
-    /// No app of the account.
-    Nobody,
-    /// No app whose keys were read; there are others.
-    Unknown,
-}
-
-/// Looks for a key in the other apps of the account. The apps of the project file are asked first.
-async fn owner(context: &Context, place: &Place<'_>, key: &str) -> Owner {
-    let Ok(answer) = place.client.get::<AppsAnswer>("/v1/apps").await else { return Owner::Unknown };
-    let mut apps: Vec<String> = answer.value.apps.into_iter().map(|app| app.name).collect();
-    let project = context.project.as_ref().map(|found| &found.project);
-    let tables = project.map(|project| [project.ios.as_ref(), project.android.as_ref()]).into_iter().flatten().flatten();
-    let named: Vec<&String> = tables.filter_map(|table| table.app.as_ref()).collect();
-    apps.retain(|app| app != place.app);
-    apps.sort_by_key(|app| !named.contains(&app));
-    let mut is_certain = apps.len() <= MAX_APPS;
-    for app in apps.into_iter().take(MAX_APPS) {
-        let found = deployments(place.client, &app).await;
-        is_certain &= found.as_ref().is_ok_and(|found| found.iter().all(|(_, known)| known != HIDDEN));
-        if let Some((name, _)) = found.unwrap_or_default().into_iter().find(|(_, known)| known == key) {
-            return Owner::Deployment { app, name };
-        }
+/// Says what is wrong with the keys of a file, if it is not known which deployment they are to be of. One that nobody here has can still be that of an app
+/// which is not shared with the account.
+pub(super) fn fault_of_any(keys: &[String], owners: &BTreeMap<String, Owner>, server: &str) -> Option<Fault> {
+    let fatal = |text: String| Some(Fault { text, is_fatal: true });
+    if keys.iter().any(String::is_empty) {
+        return fatal("has an empty deployment key".to_owned());
     }
-    if is_certain { Owner::Nobody } else { Owner::Unknown }
+    if let Some(key) = keys.iter().find(|key| is_placeholder(key)) {
+        return fatal(format!("has the placeholder {key} instead of a deployment key"));
+    }
+    let nobody = keys.iter().find_map(|key| owners.get(key).filter(|owner| **owner == Owner::Nobody))?;
+    Some(Fault { text: format!("has a deployment key that {}", nobody.words(server)?), is_fatal: false })
+}
+
+/// The deployment that all keys of a file are of, for the end of a sentence: `the deployment key of Production of demo`; without one, `a deployment key`.
+pub(super) fn named(keys: &[String], owners: &BTreeMap<String, Owner>) -> String {
+    let all: Option<Vec<&Owner>> = keys.iter().map(|key| owners.get(key)).collect();
+    match all.as_deref() {
+        Some([Owner::Deployment { app, name }, rest @ ..])
+            if rest.iter().all(|other| matches!(other, Owner::Deployment { app: a, name: n } if a == app && n == name)) =>
+        {
+            format!("the deployment key of {name} of {app}")
+        }
+        _ => "a deployment key".to_owned(),
+    }
 }

@@ -46,10 +46,10 @@ impl DoctorCommand {
                 deployment: &deployment.name,
                 key: &deployment.key,
             });
-            sdk::check(context, place.as_ref(), &target, client.is_some(), &mut report).await;
+            sdk::check(context, place.as_ref(), &target, client.as_ref(), &mut report).await;
         }
-        if let Some(platform) = project::check_platforms(context, &mut report) {
-            sdk::check_platform(context, platform, &mut report);
+        if let Some((platform, command)) = project::check_platforms(context, &mut report) {
+            sdk::check_platform(context, client.as_ref(), platform, &command, &mut report).await;
         }
         sdk::concerns(context, &mut report);
         toolchain::check(&mut report).await;

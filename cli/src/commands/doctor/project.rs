@@ -10,7 +10,7 @@ use crate::client::{Client, path};
 use crate::commands::init::concerns;
 use crate::commands::init::plan::Platform;
 use crate::commands::nearest;
-use crate::config::project::{self, OfPlatform};
+use crate::config::project::{self, Found, OfPlatform};
 use crate::context::{Context, Contradiction};
 
 const FILE: &str = "project";
@@ -27,15 +27,28 @@ pub(super) fn check_file(report: &mut Report<'_>) {
     }
 }
 
-/// Whether both platforms of the project have an app, if one has. Returns the one without.
-pub(super) fn check_platforms(context: &Context, report: &mut Report<'_>) -> Option<Platform> {
+/// Whether both platforms of the project have an app, if one has. Returns the one without, and the command that sets it up.
+pub(super) fn check_platforms(context: &Context, report: &mut Report<'_>) -> Option<(Platform, String)> {
     let found = context.project.as_ref().filter(|_| given("UPDRAFT_APP").is_none())?;
-    let folder = found.path.parent().unwrap_or(Path::new("."));
-    let platform = concerns::platform_without_app(folder, &found.project)?;
+    let platform = concerns::platform_without_app(folder_of(found), &found.project)?;
     let (title, name) = (platform.title(), platform.name());
-    let text = format!("{title} has no app: the table [{name}] in updraft.toml is missing, so no command releases to it");
-    report.warning(APP, text, format!("Run `updraft init --platform {name}`."));
-    Some(platform)
+    let (text, command) = match &found.project.app {
+        // Without another name, `init` would choose that app, and refuse it.
+        Some(app) => (
+            format!(
+                "{title} has no app of its own: updraft.toml has {app} for the whole project, and it is the app of {}, so no command releases \
+                 to {title}",
+                platform.other().title()
+            ),
+            format!("updraft init --platform {name} --app NAME"),
+        ),
+        None => (
+            format!("{title} has no app: the table [{name}] in updraft.toml is missing, so no command releases to it"),
+            format!("updraft init --platform {name}"),
+        ),
+    };
+    report.warning(APP, text, format!("Run `{command}`."));
+    Some((platform, command))
 }
 
 /// Whether variables contradict the project file.
@@ -84,16 +97,27 @@ pub(super) fn without_client(context: &Context) -> &'static str {
     if context.client().is_ok() { "the server or the credential does not work" } else { "you are not signed in" }
 }
 
-/// The apps that commands here would use: that of each platform's table, or the one of the project.
+/// The apps that commands here would use: that of each platform's table, or the one of the project. With a table for one platform only, releases for the
+/// other one go to the app of the project.
 pub(super) fn targets(context: &Context) -> Vec<Target> {
     let one = vec![Target { app: given("UPDRAFT_APP"), only: None }];
-    let Some(project) = context.project.as_ref().map(|found| &found.project).filter(|_| given("UPDRAFT_APP").is_none()) else { return one };
+    let Some(found) = context.project.as_ref().filter(|_| given("UPDRAFT_APP").is_none()) else { return one };
+    let project = &found.project;
     let tables = [(&project.ios, Platform::Ios), (&project.android, Platform::Android)];
-    let of_table = |(table, platform): (&Option<OfPlatform>, Platform)| {
-        table.as_ref()?.app.clone().map(|app| Target { app: Some(app), only: Some(platform) })
+    let of_table = |table: &Option<OfPlatform>| table.as_ref().and_then(|table| table.app.clone());
+    if tables.iter().all(|(table, _)| of_table(table).is_none()) {
+        return one;
+    }
+    let target = |(table, platform): (&Option<OfPlatform>, Platform)| {
+        let app = of_table(table).or_else(|| concerns::app_of_the_rest(folder_of(found), project, platform).map(str::to_owned))?;
+        Some(Target { app: Some(app), only: Some(platform) })
     };
-    let found: Vec<Target> = tables.into_iter().filter_map(of_table).collect();
-    if found.is_empty() { one } else { found }
+    tables.into_iter().filter_map(target).collect()
+}
+
+/// The folder of the project file.
+fn folder_of(found: &Found) -> &Path {
+    found.path.parent().unwrap_or(Path::new("."))
 }
 
 /// Whether the app and the deployment of a target exist. Returns them if they do.

@@ -1,8 +1,9 @@
 //! Checks of the SDK's configuration in the project: that it has the server and the key that commands here use, and that there is an SDK.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::key::{self, Fault, HIDDEN};
+use super::key::{self, Fault};
 use super::project::{self, Target};
 use super::report::Report;
 use crate::bundle;
@@ -10,6 +11,7 @@ use crate::client::Client;
 use crate::commands::init::concerns::{self, Concern};
 use crate::commands::init::plan::Platform;
 use crate::commands::init::state::{self, FileState, Setting};
+use crate::commands::key_owner::{HIDDEN, Owner};
 use crate::config::server::is_address_of;
 use crate::context::Context;
 use crate::error::{Error, Kind};
@@ -32,7 +34,7 @@ pub(super) struct Place<'p> {
 
 /// Checks each file that is to have the server and the key of a target, or those of its platform. Without a deployment whose key is known, it checks what
 /// every deployment needs.
-pub(super) async fn check(context: &Context, place: Option<&Place<'_>>, target: &Target, has_client: bool, report: &mut Report<'_>) {
+pub(super) async fn check(context: &Context, place: Option<&Place<'_>>, target: &Target, client: Option<&Client>, report: &mut Report<'_>) {
     let Some(folder) = folder(context) else { return report.skipped(SDK, "there is no working directory") };
     let known = place.filter(|place| place.key != HIDDEN);
     let server = server(context);
@@ -40,12 +42,10 @@ pub(super) async fn check(context: &Context, place: Option<&Place<'_>>, target: 
         return report.skipped(SDK, "this is not a React Native, Expo, Cordova or Capacitor project");
     };
     let Some(known) = known else {
-        for file in files.iter().filter(|file| file.is_expected(&folder)) {
-            alone(file, server.as_deref(), "updraft init", report);
-        }
+        all_alone(context, client, files, &folder, "updraft init", report).await;
         let (why, whose) = match (target.named(context), place.is_some()) {
             (Some(name), true) => (format!("you cannot read the key of {name}"), "it".to_owned()),
-            (Some(name), false) if has_client => (format!("{name} could not be read"), "its key".to_owned()),
+            (Some(name), false) if client.is_some() => (format!("{name} could not be read"), "its key".to_owned()),
             (Some(name), false) => (project::without_client(context).to_owned(), format!("the key of {name}")),
             (None, _) => (format!("no deployment is known{}", target.of_platform()), "its key".to_owned()),
         };
@@ -56,14 +56,11 @@ pub(super) async fn check(context: &Context, place: Option<&Place<'_>>, target: 
     }
 }
 
-/// Checks the files of a platform that no command here releases to, although the project has it.
-pub(super) fn check_platform(context: &Context, platform: Platform, report: &mut Report<'_>) {
-    let (folder, server) = (folder(context), server(context));
-    let files = folder.as_deref().and_then(|folder| state::of(folder, server.as_deref(), None, Some(platform))).unwrap_or_default();
-    let command = format!("updraft init --platform {}", platform.name());
-    for file in files.iter().filter(|file| folder.as_deref().is_some_and(|folder| file.is_expected(folder))) {
-        alone(file, server.as_deref(), &command, report);
-    }
+/// Checks the files of a platform that no command here releases to, although the project has it. `command` sets it up.
+pub(super) async fn check_platform(context: &Context, client: Option<&Client>, platform: Platform, command: &str, report: &mut Report<'_>) {
+    let Some(folder) = folder(context) else { return };
+    let files = state::of(&folder, server(context).as_deref(), None, Some(platform)).unwrap_or_default();
+    all_alone(context, client, files, &folder, command, report).await;
 }
 
 /// Checks what concerns the project as a whole.
@@ -131,24 +128,59 @@ async fn one(context: &Context, file: &FileState, place: &Place<'_>, report: &mu
         Setting::Other => Some(key::fault(context, &file.keys, place, &of).await),
         Setting::Missing => Some(Fault { text: format!("lacks the deployment key of {of}"), is_fatal: true }),
     };
-    let faults: Vec<Fault> = server_fault(file, Some(place.server)).into_iter().chain(key).collect();
+    let address = server_fault(file, Some(place.server));
+    let writes = writes(address.as_ref(), key.as_ref());
+    let faults: Vec<Fault> = address.into_iter().chain(key).collect();
     let right = format!("has the server address and the key of {of}");
-    let next = "Run `updraft init`: it writes both. If the project uses another server or deployment, correct updraft.toml.";
-    say_faults(file, faults, &right, next.to_owned(), report);
+    let next = format!("Run `updraft init`: it writes {writes}. If the project uses another server or deployment, correct updraft.toml.");
+    say_faults(file, faults, &right, next, report);
 }
 
-/// Checks a file without a deployment to compare it with. `command` sets the project up.
-fn alone(file: &FileState, server: Option<&str>, command: &str, report: &mut Report<'_>) {
+/// Checks the files that the project is to have, without a deployment to compare them with. `command` sets the project up.
+async fn all_alone(
+    context: &Context,
+    client: Option<&Client>,
+    mut files: Vec<FileState>,
+    folder: &Path,
+    command: &str,
+    report: &mut Report<'_>,
+) {
+    files.retain(|file| file.is_expected(folder));
+    let owners = key::owners(context, client, &files).await;
+    let server = server(context);
+    for file in &files {
+        alone(file, server.as_deref(), &owners, command, report);
+    }
+}
+
+fn alone(file: &FileState, server: Option<&str>, owners: &BTreeMap<String, Owner>, command: &str, report: &mut Report<'_>) {
     let key = match file.key {
         Setting::Missing => Some(Fault { text: "lacks a deployment key".to_owned(), is_fatal: true }),
-        _ => key::fault_of_any(&file.keys),
+        _ => key::fault_of_any(&file.keys, owners, server.unwrap_or_default()),
     };
-    let faults: Vec<Fault> = server_fault(file, server).into_iter().chain(key).collect();
-    let next = match file.by_hand {
+    // Only a key that nobody here has is not fatal.
+    let is_of_nobody = key.as_ref().is_some_and(|fault| !fault.is_fatal);
+    let address = server_fault(file, server);
+    let writes = writes(address.as_ref(), key.as_ref());
+    let faults: Vec<Fault> = address.into_iter().chain(key).collect();
+    let mut next = match file.by_hand {
         Some(_) => format!("Run `{command}`: it says what to write there."),
-        None => format!("Run `{command}`: it writes both."),
+        None => format!("Run `{command}`: it writes {writes}."),
     };
-    say_faults(file, faults, "has a server address and a deployment key", next, report);
+    if is_of_nobody {
+        next.push_str(" Or ask the owner of the app with this key to share it with you.");
+    }
+    let right = format!("has a server address and {}", key::named(&file.keys, owners));
+    say_faults(file, faults, &right, next, report);
+}
+
+/// What `updraft init` writes if these are wrong.
+fn writes(address: Option<&Fault>, key: Option<&Fault>) -> &'static str {
+    match (address, key) {
+        (Some(_), None) => "the server address",
+        (None, Some(_)) => "the deployment key",
+        _ => "both",
+    }
 }
 
 fn say_faults(file: &FileState, mut faults: Vec<Fault>, right: &str, next: String, report: &mut Report<'_>) {

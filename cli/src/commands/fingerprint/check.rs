@@ -1,10 +1,12 @@
 //! `updraft fingerprint check`.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::{Binary, BinaryOptions};
-use crate::bundle::fingerprint::{Difference, Fingerprints, NAME, differences};
+use crate::bundle::fingerprint::{Change, Difference, Fingerprints, NAME, differences};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::output::table::{Table, printable};
@@ -22,8 +24,12 @@ impl CheckCommand {
     pub(super) async fn run(self, context: &Context) -> Result<()> {
         let (project, binaries) = self.options.find(context).await?;
         let file = Fingerprints::read(project.root())?.ok_or_else(|| Fingerprints::missing(project.root()))?;
+        let mut kept = BTreeSet::new();
         let compare = |binary: Binary| -> Result<(Binary, Vec<Difference>)> {
-            let found = differences(file.expected(binary.platform, &binary.version)?, &binary.fingerprint);
+            let all = differences(file.expected(binary.platform, &binary.version)?, &binary.fingerprint);
+            let is_kept = |difference: &Difference| difference.change == Change::Removed && project.keeps_sdk(&difference.name);
+            let (of_project, found): (Vec<Difference>, Vec<Difference>) = all.into_iter().partition(is_kept);
+            kept.extend(of_project.into_iter().map(|difference| difference.name));
             Ok((binary, found))
         };
         let compared = binaries.into_iter().map(compare).collect::<Result<Vec<_>>>()?;
@@ -37,6 +43,9 @@ impl CheckCommand {
                 table(&compared).print();
             }
         });
+        for name in kept {
+            context.note(&printable(&format!("{name} is not in package.json, and still installed: it counts as part of the project.")));
+        }
         let titles = |is_wanted: fn(&[Difference]) -> bool| -> String {
             let wanted = compared.iter().filter(|(_, found)| is_wanted(found));
             wanted.map(|(binary, _)| binary.title()).collect::<Vec<_>>().join(" and ")

@@ -51,16 +51,28 @@ fn malformed_keys(folder: &Path) -> Vec<Concern> {
     [bundle::Platform::Ios, bundle::Platform::Android].into_iter().filter_map(concern).collect()
 }
 
-/// The platform of a React Native or Expo project that has no app in the project file, if the other platform has one.
+/// The platform of a React Native or Expo project that no command releases to, if the other platform has an app: it has no table in the project file, and the
+/// app of the whole project, if there is one, is that of the other platform.
 pub(in crate::commands) fn platform_without_app(folder: &Path, project: &Project) -> Option<Platform> {
-    let plan = Plan::new(folder.to_owned());
-    let is_built = detect::kind(&plan).is_some_and(Kind::is_built);
     let without = Platform::ALL.into_iter().find(|platform| super::app_of(project, *platform).is_none())?;
-    let is_alone = project.app.is_none() && super::app_of(project, without.other()).is_some();
+    let of_other = super::app_of(project, without.other())?;
+    let is_alone = project.app.as_deref().is_none_or(|app| app == of_other);
+    (is_alone && has_platform(folder, without)).then_some(without)
+}
+
+/// The app of the whole project, if releases for this platform of a React Native or Expo project go to it: the platform has no table.
+pub(in crate::commands) fn app_of_the_rest<'p>(folder: &Path, project: &'p Project, platform: Platform) -> Option<&'p str> {
+    let app = project.app.as_deref().filter(|app| super::app_of(project, platform.other()) != Some(app))?;
+    (super::app_of(project, platform).is_none() && has_platform(folder, platform)).then_some(app)
+}
+
+/// Whether a React Native or Expo project is for a platform.
+fn has_platform(folder: &Path, platform: Platform) -> bool {
+    let plan = Plan::new(folder.to_owned());
     // Expo creates the folders when it builds.
     let in_native =
-        || NativeProject::of_files(folder).is_some_and(|native| native.platforms().iter().any(|found| found.name() == without.name()));
-    (is_built && is_alone && (plan.has(without.name()) || in_native())).then_some(without)
+        || NativeProject::of_files(folder).is_some_and(|native| native.platforms().iter().any(|found| found.name() == platform.name()));
+    detect::kind(&plan).is_some_and(Kind::is_built) && (plan.has(platform.name()) || in_native())
 }
 
 /// Whether a React Native or Expo project has an SDK, as `release` sees it: in a monorepo, another package can name it.

@@ -145,8 +145,9 @@ impl InitCommand {
             Some(platform) => format!("{name}-{}", platform.name()),
             None => name,
         });
-        let keys = state::of(&folder, None, None, only).unwrap_or_default().into_iter().flat_map(|file| file.keys);
-        let keys: Vec<String> = keys.filter(|key| !key.is_empty()).collect();
+        let keys = keys_of(&folder, only);
+        // In other projects, both platforms have the same files.
+        let other_keys = only.filter(|_| is_built).map(|platform| keys_of(&folder, Some(platform.other()))).unwrap_or_default();
         let choice = Choice {
             app: self.target.app.app.as_deref().or_else(|| app_of(known?, only?)).or_else(|| known?.app.as_deref()),
             deployment: self.target.deployment.as_deref().or_else(|| known?.deployment.as_deref()),
@@ -156,6 +157,8 @@ impl InitCommand {
             taken: only.zip(known).and_then(|(platform, project)| app_of(project, platform.other())),
             suggestion: suggestion.as_deref(),
             keys: &keys,
+            other_keys: &other_keys,
+            of_other: &[],
             progress,
         };
         let target = target::choose(&target::server(context)?, choice).await?;
@@ -303,6 +306,12 @@ fn check_platforms(plan: &Plan, only: Option<Platform>, known: Option<&project::
 fn has_both(plan: &Plan) -> bool {
     // Expo makes the platforms' folders when it builds.
     detect::kind(plan) == Some(detect::Kind::Expo) || Platform::ALL.iter().all(|platform| plan.has(platform.name()))
+}
+
+/// The deployment keys that the project's files have, or those of one platform.
+fn keys_of(folder: &Path, only: Option<Platform>) -> Vec<String> {
+    let files = state::of(folder, None, None, only).unwrap_or_default();
+    files.into_iter().flat_map(|file| file.keys).filter(|key| !key.is_empty()).collect()
 }
 
 /// The app of a platform's table.

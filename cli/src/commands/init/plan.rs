@@ -48,7 +48,7 @@ impl Platform {
 
 impl Platform {
     /// The other one.
-    pub(super) const fn other(self) -> Self {
+    pub(in crate::commands) const fn other(self) -> Self {
         match self {
             Self::Android => Self::Ios,
             Self::Ios => Self::Android,

@@ -6,7 +6,7 @@ use super::plan::Change;
 use crate::output::interrupt::{self, Step};
 
 /// What to do after Ctrl-C.
-const AGAIN: &str = "Run `updraft init` again.";
+const AGAIN: &str = "Run the command again.";
 
 /// The steps of one run. They end when it is dropped.
 #[derive(Debug)]

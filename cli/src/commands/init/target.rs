@@ -1,5 +1,7 @@
 //! Server, app and deployment of a project: given by options, found, chosen on the terminal, or created.
 
+use std::collections::BTreeSet;
+
 use shared::api::Field;
 use shared::api::apps::{AppAnswer, AppsAnswer, NewApp};
 use shared::api::deployments::{Deployment, DeploymentAnswer, DeploymentsAnswer, NewDeployment};
@@ -32,6 +34,10 @@ pub(super) struct Choice<'c> {
     pub(super) suggestion: Option<&'c str>,
     /// The deployment keys that the project's files have.
     pub(super) keys: &'c [String],
+    /// The deployment keys that only the files of the other platform are to have, if one platform is set up.
+    pub(super) other_keys: &'c [String],
+    /// The apps that have those; nothing before they are looked for.
+    pub(super) of_other: &'c [String],
     /// What Ctrl-C leaves behind.
     pub(super) progress: &'c Progress,
 }
@@ -40,7 +46,7 @@ pub(super) struct Choice<'c> {
 const NEW_APP: &str = "Create a new app…";
 /// How many apps are asked for their keys.
 const MAX_ASKED: usize = 30;
-/// The rank of an app whose name is for the other platform.
+/// The rank of an app that is for the other platform, by its name or its keys.
 const OF_THE_OTHER: u8 = 4;
 
 /// What was chosen.
@@ -142,7 +148,11 @@ async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<O
     let suggestion = choice.suggestion.filter(|name| !choices.iter().any(|taken| taken == name));
     if !choices.is_empty() {
         choices.sort_by_key(|name| rank(name, choice));
-        let known = with_key(client, &choices, choice.keys).await;
+        let (own, of_other) = with_keys(client, &choices, choice).await;
+        let choice = Choice { of_other: &of_other, ..choice };
+        choices.sort_by_key(|name| rank(name, choice));
+        // A key can be in a wrong file: what Enter chooses is never an app of the other platform.
+        let known = choices.iter().position(|name| own.contains(name) && rank(name, choice) != OF_THE_OTHER);
         if let Some(place) = known {
             let app = choices.remove(place);
             choices.insert(0, app);
@@ -175,19 +185,26 @@ fn is_about_the_name(error: &Error) -> bool {
     error.status() == Some(400) || error.kind == Kind::Conflict
 }
 
-/// The place of the app that has one of the project's keys, if one has.
-async fn with_key(client: &Client, apps: &[String], keys: &[String]) -> Option<usize> {
-    if keys.is_empty() {
-        return None;
-    }
-    for (place, app) in apps.iter().take(MAX_ASKED).enumerate() {
+/// The apps that have one of the project's keys, and those that have one of the other platform's.
+async fn with_keys(client: &Client, apps: &[String], choice: Choice<'_>) -> (Vec<String>, Vec<String>) {
+    let (mut own, mut of_other) = (Vec::new(), Vec::new());
+    let mut open: BTreeSet<&String> = choice.keys.iter().chain(choice.other_keys).collect();
+    for app in apps.iter().take(MAX_ASKED) {
+        if open.is_empty() {
+            break;
+        }
         let answer = client.get::<DeploymentsAnswer>(&path(["v1", "apps", app, "deployments"])).await;
         let found = answer.map(|answer| answer.value.deployments).unwrap_or_default();
-        if found.iter().any(|deployment| keys.contains(&deployment.key)) {
-            return Some(place);
+        let has_one_of = |keys: &[String]| found.iter().any(|deployment| keys.contains(&deployment.key));
+        if has_one_of(choice.keys) {
+            own.push(app.clone());
         }
+        if has_one_of(choice.other_keys) {
+            of_other.push(app.clone());
+        }
+        open.retain(|key| !found.iter().any(|deployment| deployment.key == **key));
     }
-    None
+    (own, of_other)
 }
 
 /// The place of the entry that creates an app. What Enter chooses must be neither another project's app nor that of the other platform.
@@ -217,6 +234,7 @@ fn rank(name: &str, choice: Choice<'_>) -> u8 {
     let has = |platform: Platform| name.contains(platform.name());
     match choice.platform {
         _ if choice.suggestion.is_some_and(|suggestion| suggestion.to_lowercase() == name) => 0,
+        _ if choice.of_other.iter().any(|other| other.to_lowercase() == name) => OF_THE_OTHER,
         Some(platform) if has(platform.other()) && !has(platform) => OF_THE_OTHER,
         _ if is_named(&name, choice) => 1,
         Some(platform) if has(platform) => 2,
@@ -319,6 +337,8 @@ mod tests {
             taken: None,
             suggestion: Some("Weather-ios"),
             keys: &[],
+            other_keys: &[],
+            of_other: &[],
             progress: &progress,
         };
         let sorted = |choice: Choice<'_>, names: &[&str]| {

@@ -118,7 +118,7 @@ impl BuildAndRelease {
             // Finds a wrong app or deployment before minutes of work.
             for job in &mut jobs {
                 let destination = Destination::find(context, &job.option).await?;
-                job.warnings.add(deployment_key::warning(&builder, job.platform, &destination.target).await);
+                job.warnings.add(deployment_key::warning(context, &builder, job.platform, &destination.target).await);
                 job.warnings.add(destination.version_warning(&job.target_version.version));
                 job.destination = Some(destination);
             }
@@ -240,7 +240,7 @@ async fn look_up(context: &Context, builder: &Builder, jobs: &mut [Job]) -> Resu
         if context.app(app.as_deref()).is_ok() && context.deployment(deployment.as_deref()).is_ok() {
             let target = Target::new(context, &job.option)?;
             target.get::<DeploymentAnswer>(&[]).await?;
-            job.warnings.add(deployment_key::warning(builder, job.platform, &target).await);
+            job.warnings.add(deployment_key::warning(context, builder, job.platform, &target).await);
         }
     }
     Ok(())

@@ -5,38 +5,68 @@ use shared::api::deployments::DeploymentsAnswer;
 use super::Target;
 use crate::bundle::{Builder, NativeKey, Platform};
 use crate::client::path;
+use crate::commands::key_owner::{self, HIDDEN, Owner};
+use crate::context::Context;
 use crate::output::table::printable;
 
 /// How much of a key is shown: the whole key is all that a device needs for updates.
 const SHOWN: usize = 4;
 
-/// A warning if the project names deployment keys, and none of them belongs to a deployment of the app. A release does not fail because of it, so there is no
-/// warning if the app's keys cannot be read.
-pub(super) async fn warning(builder: &Builder, platform: Platform, target: &Target) -> Option<String> {
+/// A warning if the project names deployment keys, and none of them belongs to a deployment of the app: whose they are, and what to do. A release does not
+/// fail because of it, so there is no warning if the app's keys cannot be read.
+pub(super) async fn warning(context: &Context, builder: &Builder, platform: Platform, target: &Target) -> Option<String> {
     let native = builder.deployment_keys(platform);
     if native.is_empty() {
         return None;
     }
     let answer = target.client.get::<DeploymentsAnswer>(&path(["v1", "apps", &target.app, "deployments"])).await.ok()?;
     let keys: Vec<&str> = answer.value.deployments.iter().map(|deployment| deployment.key.as_str()).collect();
-    foreign(&native, &keys, platform, &target.app)
-}
-
-fn foreign(native: &[NativeKey], keys: &[&str], platform: Platform, app: &str) -> Option<String> {
-    // Without the right to see keys, a text stands for each.
-    let is_known = !keys.contains(&"(hidden)");
-    if !is_known || native.iter().any(|key| keys.contains(&key.text.as_str())) {
+    if !are_foreign(&native, &keys) {
         return None;
     }
-    let shown = |key: &NativeKey| format!("{}… in {}", key.text.get(..SHOWN).unwrap_or_default(), key.source);
-    let shown: Vec<String> = native.iter().map(shown).collect();
-    let names = if shown.len() == 1 { "another deployment key" } else { "other deployment keys" };
-    let platform = platform.title();
-    Some(printable(&format!(
-        "the {platform} app has {names} ({}) than those of {app}: its devices do not get this release. \
-         Release to the app of that key, or write the right key with `updraft init` and ship a new build",
-        shown.join(", ")
-    )))
+    let texts: Vec<&str> = native.iter().map(|key| key.text.as_str()).collect();
+    let owners = key_owner::find(context, &target.client, &texts, Some(&target.app)).await;
+    let what = what(&native, &owners, &format!("the {} app", platform.title()), &target.app, target.client.url().as_str());
+    Some(printable(&format!("{what}. {}", advice(&owners, &target.app, &target.command("deployment show")))))
+}
+
+/// Whether none of the project's keys is one of the app's.
+fn are_foreign(native: &[NativeKey], keys: &[&str]) -> bool {
+    // Without the right to see keys, a text stands for each.
+    !keys.contains(&HIDDEN) && !native.iter().any(|key| keys.contains(&key.text.as_str()))
+}
+
+/// The beginning of a key, which does not give it away.
+fn beginning(key: &NativeKey) -> String {
+    format!("{}…", key.text.get(..SHOWN).unwrap_or_default())
+}
+
+/// Which keys `whose` builds have instead of those of the app, and who has them.
+fn what(native: &[NativeKey], owners: &[Owner], whose: &str, app: &str, server: &str) -> String {
+    let shown: Vec<String> = native.iter().map(|key| format!("{} in {}", beginning(key), key.source)).collect();
+    let (names, is_one) = if native.len() == 1 { ("another deployment key", true) } else { ("other deployment keys", false) };
+    let subject = |key: &NativeKey| if is_one { "it".to_owned() } else { beginning(key) };
+    let known = native.iter().zip(owners).filter_map(|(key, owner)| Some(format!("{} {}", subject(key), owner.words(server)?)));
+    let known: Vec<String> = known.collect();
+    let known = if known.is_empty() { String::new() } else { format!("{}, and ", known.join(", ")) };
+    format!("{whose} has {names} ({}) than those of {app}: {known}its devices do not get this release", shown.join(", "))
+}
+
+/// What to do. `show` is the command that shows the right key.
+fn advice(owners: &[Owner], app: &str, show: &str) -> String {
+    let of_app = |owner: &Owner| match owner {
+        Owner::Deployment { app, .. } => Some(app.clone()),
+        Owner::Nobody | Owner::Unknown => None,
+    };
+    if owners.iter().all(|owner| *owner == Owner::Nobody) {
+        return format!("Write the key of {app} with `updraft init`, or by hand: {show} shows it. Then ship a new build");
+    }
+    let other = match owners {
+        [owner] => of_app(owner),
+        _ => None,
+    };
+    let other = other.unwrap_or_else(|| "the app of its key".to_owned());
+    format!("Release to {other}, or write the key of {app} with `updraft init` and ship a new build")
 }
 
 #[cfg(test)]
@@ -44,15 +74,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_key_of_no_deployment_is_warned_about() {
+    fn only_a_key_of_no_deployment_is_foreign() {
         let native = |text: &str| NativeKey { text: text.to_owned(), source: "strings.xml".to_owned() };
-        let warned = |native: &[NativeKey], keys: &[&str]| foreign(native, keys, Platform::Android, "demo");
         let (own, other) = ([native("own-1234567890")], [native("other-1234567890")]);
         let keys = ["staging-123456", "own-1234567890"];
-        assert_eq!(warned(&own, &keys), None);
-        assert_eq!(warned(&[own, other.clone()].concat(), &keys), None);
-        assert_eq!(warned(&other, &["(hidden)"]), None);
-        let text = warned(&other, &keys).unwrap();
-        assert!(text.contains("(othe… in strings.xml)") && !text.contains("other-"), "{text}");
+        assert!(!are_foreign(&own, &keys));
+        assert!(!are_foreign(&[own, other.clone()].concat(), &keys));
+        assert!(!are_foreign(&other, &["(hidden)"]));
+        assert!(are_foreign(&other, &keys));
+        let text = what(&other, &[Owner::Unknown], "the Android app", "demo", "https://u.example");
+        assert_eq!(
+            text,
+            "the Android app has another deployment key (othe… in strings.xml) than those of demo: its devices do not get this release"
+        );
     }
 }

@@ -28,8 +28,7 @@ impl Binaries {
     /// The comparison with the binaries of the app versions in the range.
     pub(super) fn compare(&self, platform: Platform, range: &str) -> Comparison {
         let is_named = |name: &str| self.project.names(name);
-        // As everywhere, an SDK that only `node_modules` has counts: in a monorepo, another package can name it.
-        let is_kept = |name: &str| sdk::is_sdk(name) && !self.project.names(name) && self.project.has(name);
+        let is_kept = |name: &str| self.project.keeps_sdk(name);
         compare(&self.file, &self.project.fingerprint(platform), platform, range, &is_named, &is_kept).unwrap_or_else(|| {
             let what = format!("{NAME} has no {} app version that {range} targets, so native code was not compared", platform.title());
             Comparison { warnings: vec![printable(&what)], ..Comparison::default() }

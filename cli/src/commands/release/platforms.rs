@@ -63,7 +63,8 @@ impl PlatformOptions {
         self.has(Choice::Ios) && self.has(Choice::Android)
     }
 
-    /// The platforms, each with the deployment that gets its release. Errors: usage (2) if two would have the same one, or one has none; a dry run only says so.
+    /// The platforms, each with the deployment that gets its release. Errors: usage (2) if two would have the same one, or one has none.
+    /// A dry run only says so, unless the other platform of the run has an app: then the release would be refused.
     pub(super) fn deployments(
         &self,
         context: &Context,
@@ -90,7 +91,12 @@ impl PlatformOptions {
         }
         let without = all.iter().zip(&apps).filter(|(_, app)| app.is_none()).map(|((platform, _), _)| *platform).collect::<Vec<_>>();
         match self.missing_app(context, &without) {
-            Some(error) if is_dry => context.note(&format!("{}. {}", error.what.replacen("no app", "No app", 1), error.next)),
+            Some(error) if is_dry => match without.as_slice() {
+                [platform] if self.are_both() => {
+                    return Err(Error { what: format!("{} would not be released: {}", platform.title(), error.what), ..error });
+                }
+                _ => context.note(&format!("{}. {}", error.what.replacen("no app", "No app", 1), error.next)),
+            },
             Some(error) => return Err(error),
             None => {}
         }

@@ -5,6 +5,7 @@
 //! - `packages`: reads packages from storage, which is not trusted.
 //! - `making`: makes one diff, and applies it as a device would before anybody is offered it.
 //! - `trial`: work that may fail again and again, or end the process.
+//! - `surplus`: what is forgotten, so that rows are bounded (pure).
 //! - `lost`: diffs whose stored object is missing or altered.
 //! - `given`: diffs of an app that moves to another account.
 //! - `turn`: the work for one app, a few seconds at a time; [`crate::jobs::diffs`] repeats it. It shares diffs between releases of equal bundles.
@@ -20,6 +21,7 @@ mod making;
 mod packages;
 mod problem;
 pub mod repo;
+mod surplus;
 mod trial;
 pub mod turn;
 

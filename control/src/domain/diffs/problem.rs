@@ -29,8 +29,10 @@ pub enum Problem {
     TooManyFiles,
     /// The diff was made, but applying it did not give the release's files.
     NotApplicable,
-    /// The owner's diffs have as many bytes as they may, or the disk is nearly full.
+    /// The owner's diffs have as many bytes as they may.
     NoRoom,
+    /// The server's disk is nearly full.
+    DiskFull,
     /// The process ended again and again while the diff was being made.
     Unfinished,
 }
@@ -48,6 +50,7 @@ stored_text!(
     TooManyFiles = "too_many_files",
     NotApplicable = "not_applicable",
     NoRoom = "no_room",
+    DiskFull = "disk_full",
     Unfinished = "unfinished"
 );
 
@@ -65,8 +68,11 @@ impl Problem {
     /// After how long the same is tried again, in milliseconds: it may have been repaired, or be handled by a newer release of Updraft. `None`: not again.
     pub fn retried_after(self) -> Option<i64> {
         const HOUR: i64 = 60 * 60 * 1_000;
+        const MINUTE: i64 = 60 * 1_000;
         match self {
             Self::TargetDamaged | Self::BaseDamaged | Self::TooManyFiles | Self::NoRoom => Some(6 * HOUR),
+            // An upload can take the room for a moment only.
+            Self::DiskFull => Some(20 * MINUTE),
             Self::Unfinished => Some(7 * 24 * HOUR),
             _ => None,
         }
@@ -86,9 +92,8 @@ impl fmt::Display for Problem {
             Self::BaseDamaged => "the earlier release's stored bundle is missing or damaged",
             Self::TooManyFiles => "a package has too many files, or too long names",
             Self::NotApplicable => "applying the diff did not give the release's files",
-            Self::NoRoom => {
-                "there is no room for it: the account's diffs have as many bytes as they may, or the server's disk is nearly full"
-            }
+            Self::NoRoom => "there is no room for it: the account's diffs have as many bytes as they may",
+            Self::DiskFull => "the server's disk is nearly full",
             Self::Unfinished => "the server stopped again and again while it made the diff",
         })
     }

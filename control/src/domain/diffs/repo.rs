@@ -213,9 +213,9 @@ pub async fn detach(tx: &mut WriteTx, release: &ReleaseId, source: &PackageHash)
     on_write!(tx, |conn| sqlx::query(DETACH).bind(release).bind(source).execute(conn).await)
 }
 
-/// The names of two packages and the hash of the later one.
+/// A row that is to be forgotten: the names of two packages and the hash of the later one.
 #[derive(Debug, sqlx::FromRow)]
-pub struct StaleRow {
+pub struct ObsoleteRow {
     /// The later bundle.
     pub target_sha256: Sha256Hex,
     /// The package hash that its release has.
@@ -225,7 +225,7 @@ pub struct StaleRow {
 }
 
 /// Diffs whose packages or bytes were deleted, so many at most. All that is known of the app is read, so no transaction that writes should do it.
-pub async fn stale(tx: &mut ReadTx, app: &AppId, limit: i64) -> sqlx::Result<Vec<StaleRow>> {
+pub async fn stale(tx: &mut ReadTx, app: &AppId, limit: i64) -> sqlx::Result<Vec<ObsoleteRow>> {
     on!(tx, |conn| sqlx::query_as(STALE).bind(app).bind(limit).fetch_all(conn).await)
 }
 

@@ -15,6 +15,7 @@ use shared::time::UnixMillis;
 use super::choice::{self, Base, Devices, Known, Ranges};
 use super::packages::{self, Target};
 use super::repo::{self, MadeRow, ReleaseRow};
+use super::surplus::Surplus;
 use super::trial::{Trial, Worked, failed};
 use super::{Problem, making};
 use crate::domain::context::Context;
@@ -84,6 +85,8 @@ pub struct Suspended {
     settled: HashSet<DeploymentId>,
     /// When something may be due in one of them.
     next: Option<UnixMillis>,
+    /// What is known of each package so far.
+    surplus: Surplus,
 }
 
 /// Does the next piece of an app's work, for some seconds or until one diff is made, if that takes longer. When nothing is left, ends the lease, or has the app
@@ -109,7 +112,14 @@ pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended
             let budget = app.settings.limits.quotas.diff_budget(&mut tx, &of).await?;
             State::read(&mut tx, &of, deployment, (app.now(), budget)).await?
         };
-        match packages::blocking(move || state.look()).await? {
+        let mut surplus = std::mem::take(&mut looked.surplus);
+        let look;
+        (look, looked.surplus) = packages::blocking(move || {
+            let look = state.look(&mut surplus);
+            (look, surplus)
+        })
+        .await?;
+        match look {
             Look::Needs(needs) => {
                 has_worked = true;
                 for need in needs {
@@ -129,7 +139,7 @@ pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended
         }
     }
     if !has_worked && rest.peek().is_none() {
-        return end(app, &of, lease, &looked.seen, looked.next, took()).await;
+        return end(app, &of, lease, looked, took()).await;
     }
     if !has_worked {
         *suspended = Some(looked);
@@ -141,14 +151,21 @@ pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended
     Ok(Turn::More)
 }
 
-/// Ends the work until `next`, unless something has changed since these versions were read.
-async fn end(app: &Context, of: &AppId, lease: &Lease, seen: &[Version], next: Option<UnixMillis>, took: i64) -> Result<Turn> {
-    let stale = repo::stale(&mut app.db.read().await?, of, i64::try_from(MAX_STALE).unwrap_or(i64::MAX)).await?;
+/// Ends the work until something is due, unless something has changed since the first deployment was looked at, and forgets what nothing needs.
+async fn end(app: &Context, of: &AppId, lease: &Lease, looked: Suspended, took: i64) -> Result<Turn> {
+    let Suspended { seen, next, surplus, settled: _ } = looked;
+    let mut obsolete = repo::stale(&mut app.db.read().await?, of, i64::try_from(MAX_STALE).unwrap_or(i64::MAX)).await?;
     let mut tx = app.db.write().await?;
     // A change of a release raises a version, and enqueues the app, in one transaction. It is visible here, or commits after this, and then its row is a new one,
     // or becomes due.
-    let is_done = snapshots::lock_versions(&mut tx, of).await? == seen && stale.len() < MAX_STALE;
-    for row in &stale {
+    let is_same = snapshots::lock_versions(&mut tx, of).await? == seen;
+    if is_same {
+        // Otherwise some of it may be needed by now.
+        obsolete.extend(surplus.rows());
+        obsolete.truncate(MAX_STALE);
+    }
+    let is_done = is_same && obsolete.len() < MAX_STALE;
+    for row in &obsolete {
         let target = repo::Target { bundle: &row.target_sha256, hash: &row.target_hash };
         repo::forget(&mut tx, of, target, &row.base_sha256).await?;
     }
@@ -194,7 +211,8 @@ impl State {
     }
 
     /// The first releases whose diffs are not what they should be, or when one may be. Takes a while of a core if there are thousands of releases.
-    fn look(mut self) -> Look {
+    /// Notes in `surplus` what is known of each package.
+    fn look(mut self, surplus: &mut Surplus) -> Look {
         let ranges = Ranges::of(&self.newest_first);
         let mut next: Option<UnixMillis> = None;
         let mut needs: Vec<Need> = Vec::new();
@@ -202,7 +220,7 @@ impl State {
             let attached = self.attached.remove(&target.id).unwrap_or_default();
             if *is_offered {
                 let made = self.made.get(&(target.blob_sha256.clone(), target.package_hash.clone())).map_or(&[][..], Vec::as_slice);
-                let mut need =
+                let (mut need, looked_at) =
                     of_target(&self.deployment, target, &self.newest_first, &ranges, &self.devices, attached, current(made, self.now));
                 if need.is_open() {
                     need.is_suspect = made.iter().any(|row| row.problem == Some(Problem::Unfinished));
@@ -215,6 +233,9 @@ impl State {
                     }
                     continue;
                 }
+                // What is wrong with the release itself stops all its diffs, wherever it was found.
+                let lost = need.made.values().filter(|row| row.problem.is_some_and(Problem::is_of_target)).map(|row| &row.base_sha256);
+                surplus.note(target.target(), made, looked_at.iter().chain(lost));
                 // What was due before now is not needed any more.
                 let waits = made.iter().filter_map(retry_time).filter(|due| *due > self.now);
                 next = next.into_iter().chain(waits).min();
@@ -270,6 +291,7 @@ pub(super) async fn devices(tx: &mut ReadTx, deployment: &DeploymentRow) -> Resu
     Ok(counters.iter().filter_map(|counter| Some((label(&counter.place)?, counter.active))).collect())
 }
 
+/// What a release needs, and the earlier bundles that decided it.
 fn of_target(
     deployment: &DeploymentId,
     target: &ReleaseRow,
@@ -278,7 +300,7 @@ fn of_target(
     devices: &Devices,
     attached: Vec<DiffRow>,
     made: HashMap<Sha256Hex, MadeRow>,
-) -> Need {
+) -> (Need, Vec<Sha256Hex>) {
     let is_lost = made.values().any(|row| row.problem.is_some_and(Problem::is_of_target));
     let chosen =
         choice::choose(target, releases, ranges, devices, |base| if is_lost { Some(Known::Failed) } else { known(made.get(base)) });
@@ -286,7 +308,8 @@ fn of_target(
     let sources: Vec<PackageHash> = attached.iter().map(|diff| diff.source_hash.clone()).collect();
     let kept = choice::kept(&sources, &wanted, releases, devices).into_iter().cloned().collect();
     let bases = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(|base| base.release.clone()).collect();
-    Need { deployment: deployment.clone(), target: target.clone(), bases, kept, attached, made, is_suspect: false }
+    let looked_at = chosen.iter().map(|base| base.release.blob_sha256.clone()).collect();
+    (Need { deployment: deployment.clone(), target: target.clone(), bases, kept, attached, made, is_suspect: false }, looked_at)
 }
 
 fn hash<'r>(base: &Base<'r>) -> &'r PackageHash {
@@ -340,11 +363,12 @@ async fn satisfy(
     if !missing.is_empty() {
         let release = need.target.clone();
         let mut trial = Trial { app, of, target: release.target(), lease, attempts: *attempts, is_suspect: need.is_suspect };
-        let target = if room(app, of).await? == 0 {
-            Err(Problem::NoRoom)
-        } else {
-            let reading = Box::pin(packages::target(app, of, &release));
-            trial.run(&missing, Problem::TargetDamaged, reading).await?
+        let target = match room(app, of).await? {
+            Err(problem) => Err(problem),
+            Ok(_) => {
+                let reading = Box::pin(packages::target(app, of, &release));
+                trial.run(&missing, Problem::TargetDamaged, reading).await?
+            }
         };
         let buried = match &target {
             // What is on trial may be an object of the history: it is not read again.
@@ -390,14 +414,15 @@ fn warn_of(need: &Need, base: &ReleaseRow, row: &MadeRow) {
     );
 }
 
-/// How many bytes a diff of the app may have: what is left of its owner's budget, and none if the disk is nearly full.
-async fn room(app: &Context, of: &AppId) -> Result<u64> {
+/// How many bytes a diff of the app may have: what is left of its owner's budget, if anything is, and if the disk is not nearly full.
+async fn room(app: &Context, of: &AppId) -> Result<std::result::Result<u64, Problem>> {
     if app.storage.is_nearly_full().await {
         tracing::warn!("the disk is nearly full, so no diffs are made");
-        return Ok(0);
+        return Ok(Err(Problem::DiskFull));
     }
     let mut tx = app.db.read().await?;
-    Ok(app.settings.limits.quotas.diff_budget(&mut tx, of).await?.left())
+    let left = app.settings.limits.quotas.diff_budget(&mut tx, of).await?.left();
+    Ok(if left == 0 { Err(Problem::NoRoom) } else { Ok(left) })
 }
 
 /// Makes and stores one diff.
@@ -409,7 +434,11 @@ async fn make(app: &Context, of: &AppId, (target, buried): (&Arc<Target>, &Burie
     if buried.prevented(&files.manifest).is_some() {
         return Ok(Err(Problem::UnsafeNames));
     }
-    let made = match making::make(app, files, target, room(app, of).await?).await? {
+    let room = match room(app, of).await? {
+        Ok(room) => room,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    let made = match making::make(app, files, target, room).await? {
         Ok(made) => made,
         Err(problem) => return Ok(Err(problem)),
     };

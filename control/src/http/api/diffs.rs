@@ -99,6 +99,7 @@ fn wire(problem: Problem) -> DiffProblem {
         Problem::TooManyFiles => DiffProblem::TooManyFiles,
         Problem::NotApplicable => DiffProblem::NotApplicable,
         Problem::NoRoom => DiffProblem::NoRoom,
+        Problem::DiskFull => DiffProblem::DiskFull,
         Problem::Unfinished => DiffProblem::Unfinished,
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use shared::hash::BlobKey;
 use tokio::io::AsyncSeekExt;
 
+use super::disk::Disk;
 use super::reader::{self, BlobReader};
 
 /// Not a valid app id, so it cannot clash with one.
@@ -20,13 +21,14 @@ const PROBE: &[u8] = b"probe";
 pub struct FolderStore {
     root: PathBuf,
     temp_dir: PathBuf,
+    disk: Disk,
 }
 
 impl FolderStore {
     /// Opens the folder `root`, and creates it if it does not exist.
     pub async fn open(root: PathBuf) -> io::Result<Self> {
         let temp_dir = root.join(TEMP_DIR);
-        let store = Self { root, temp_dir };
+        let store = Self { root, temp_dir, disk: Disk::default() };
         let created = store.clone();
         blocking(move || {
             create_dir(&created.root)?;
@@ -60,6 +62,10 @@ impl FolderStore {
     pub(super) async fn delete(&self, key: &BlobKey) -> io::Result<()> {
         // The folder stays, even if it is empty: an upload may be about to create a file in it.
         present(tokio::fs::remove_file(self.path(key)).await).map(drop)
+    }
+
+    pub(super) fn disk(&self) -> &Disk {
+        &self.disk
     }
 
     pub(super) async fn probe(&self) -> io::Result<()> {

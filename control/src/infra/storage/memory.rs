@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use shared::hash::BlobKey;
 use tempfile::TempDir;
 
+use super::disk::Disk;
 use super::reader::{self, BlobReader};
 
 /// Stores objects in memory, and uploads in progress in a temporary folder that is deleted with it.
@@ -16,12 +17,13 @@ use super::reader::{self, BlobReader};
 pub struct MemoryStore {
     objects: Mutex<HashMap<BlobKey, Arc<[u8]>>>,
     temp_dir: TempDir,
+    disk: Disk,
 }
 
 impl MemoryStore {
     /// An empty store. Fails if the system's temporary folder cannot be written to.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { objects: Mutex::default(), temp_dir: TempDir::new()? })
+        Ok(Self { objects: Mutex::default(), temp_dir: TempDir::new()?, disk: Disk::default() })
     }
 
     pub(super) async fn put_file(&self, key: &BlobKey, source: &Path) -> io::Result<()> {
@@ -45,6 +47,10 @@ impl MemoryStore {
 
     pub(super) fn delete(&self, key: &BlobKey) {
         self.objects().remove(key);
+    }
+
+    pub(super) fn disk(&self) -> &Disk {
+        &self.disk
     }
 
     pub(super) fn temp_dir(&self) -> &Path {

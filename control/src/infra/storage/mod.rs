@@ -3,11 +3,13 @@
 //! The database knows which blobs are referenced and when one may be deleted. Signed download URLs are elsewhere too.
 //! Start at [`Storage`]; [`FolderStore`] is the default for a single server, [`S3Store`] is a bucket that several can share, [`MemoryStore`] is for tests.
 
+mod disk;
 mod folder;
 mod memory;
 mod reader;
 mod s3;
 
+pub use disk::Disk;
 pub use folder::FolderStore;
 pub use memory::MemoryStore;
 pub use reader::BlobReader;
@@ -208,9 +210,16 @@ impl Storage {
 
     /// Whether the disk of the [folder for uploads](Self::temp_dir), which is that of a folder's objects, is nearly full; `false` if the system does not tell.
     pub async fn is_nearly_full(&self) -> bool {
-        let folder = self.temp_dir().to_owned();
-        let space = tokio::task::spawn_blocking(move || rustix::fs::statvfs(&folder).ok()).await.ok().flatten();
-        space.is_some_and(|disk| is_nearly_full(disk.f_bavail.saturating_mul(disk.f_frsize), disk.f_blocks.saturating_mul(disk.f_frsize)))
+        self.disk().is_nearly_full(self.temp_dir().to_owned()).await
+    }
+
+    /// The disk of the [folder for uploads](Self::temp_dir).
+    pub fn disk(&self) -> &Disk {
+        match self {
+            Self::Folder(store) => store.disk(),
+            Self::S3(store) => store.local().disk(),
+            Self::Memory(store) => store.disk(),
+        }
     }
 
     /// Deletes unfinished uploads left by a crash. Call it only at startup, before uploads are accepted. It would delete the uploads of another process
@@ -221,25 +230,6 @@ impl Storage {
             Self::S3(store) => store.local().clean_temp().await,
             // This process created its folder.
             Self::Memory(_) => Ok(()),
-        }
-    }
-}
-
-/// Whether so few bytes of a disk are free that nothing should be stored that can be done without: less than 1 GB and less than 5 %.
-fn is_nearly_full(free: u64, total: u64) -> bool {
-    free < (total / 20).min(1_000_000_000)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_nearly_full;
-
-    #[test]
-    fn a_disk_is_nearly_full_below_a_twentieth_or_a_gigabyte() {
-        for (free, total, expected) in
-            [(49, 1_000, true), (50, 1_000, false), (999_999_999, 1 << 40, true), (1_000_000_000, 1 << 40, false), (0, 0, false)]
-        {
-            assert_eq!(is_nearly_full(free, total), expected, "{free} of {total}");
         }
     }
 }

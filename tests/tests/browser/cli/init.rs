@@ -145,6 +145,51 @@ async fn each_platform_of_a_react_native_project_gets_its_app() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn enter_never_takes_an_app_whose_key_the_other_platform_has() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    for name in ["mobile", "sideline", "mobile-android", "mobile-ios"] {
+        ada.create_app(name).await;
+    }
+    let cli = Cli::with_token(&app.base, ada.token());
+    let strings = |key: &str| {
+        let text = format!("<resources>\n<string name=\"CodePushDeploymentKey\">{key}</string>\n</resources>\n");
+        cli.write("android/app/src/main/res/values/strings.xml", text);
+    };
+    let plist = |key: &str| {
+        let entry = format!("<key>CodePushDeploymentKey</key>\n<string>{key}</string>\n");
+        cli.write("ios/Mobile/Info.plist", format!("<plist version=\"1.0\">\n<dict>\n{entry}</dict>\n</plist>\n"));
+    };
+    let key = |name: &'static str| ada.deployment_key(name, "Staging");
+    let terminal = open(&cli, 100).await;
+    for (package, in_plist, in_strings, of_ios, of_android) in [
+        // The key of each platform's own file.
+        ("mobile", key("sideline").await, key("mobile").await, "sideline", "mobile"),
+        // A key of the app for Android is in both files, and in that of iOS only.
+        ("mobile", key("mobile-android").await, key("mobile-android").await, "mobile-ios", "mobile-android"),
+        ("mobile", key("mobile-android").await, key("mobile").await, "mobile-ios", "mobile"),
+        ("mobile", key("sideline").await, key("sideline").await, "mobile-ios", "mobile-android"),
+        // Without a key for iOS, the app with the project's name is only that of Android.
+        ("sideline", String::new(), key("sideline").await, "Create a new app…", "sideline"),
+    ] {
+        cli.write("package.json", json!({ "name": package, "dependencies": { "react-native": "0.87.1" } }).to_string());
+        plist(&in_plist);
+        strings(&in_strings);
+        for (platform, name) in [("ios", of_ios), ("android", of_android)] {
+            terminal.enter(&format!("updraft init --platform {platform}; echo \"code $?\""));
+            let asked = |screen: &str| screen.contains("Which app?") && screen.contains("❯ ");
+            let screen = terminal.wait_for("the apps", asked).await;
+            assert!(screen.contains(&format!("❯ {name}\n")), "{name} for {platform}: {screen}");
+            terminal.press("C-c");
+            let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+            assert!(screen.contains("interrupted: nothing was changed"), "{screen}");
+            terminal.clear().await;
+        }
+    }
+    terminal.assert_restored().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_at_the_second_platform_says_what_the_first_one_has() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
@@ -156,6 +201,12 @@ async fn ctrl_c_at_the_second_platform_says_what_the_first_one_has() {
     cli.write("ios/Fresh/Info.plist", "<plist version=\"1.0\">\n<dict>\n</dict>\n</plist>\n");
     cli.write("android/app/src/main/res/values/strings.xml", "<resources>\n</resources>\n");
     let terminal = open(&cli, 200).await;
+    terminal.enter("updraft init; echo \"code $?\"");
+    terminal.wait_for("the platforms", |screen| screen.contains("An update is for one platform")).await;
+    terminal.press("C-c");
+    let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
+    assert!(screen.contains("interrupted: nothing was changed") && screen.contains("next: Run the command again."), "{screen}");
+    terminal.clear().await;
     terminal.enter("updraft init; echo \"code $?\"");
     terminal.wait_for("the platforms", |screen| screen.contains("An update is for one platform")).await;
     terminal.press("Enter");
@@ -173,7 +224,7 @@ async fn ctrl_c_at_the_second_platform_says_what_the_first_one_has() {
     let screen = terminal.wait_for("the exit code", |screen| screen.contains("code 130")).await;
     let said =
         "interrupted: the app fresh-ios is created; updraft.toml and ios/Fresh/Info.plist are written, and no other file was changed";
-    assert!(screen.contains(said), "{screen}");
+    assert!(screen.contains(said) && screen.contains("next: Run the command again."), "{screen}");
 
     // A run says only what it did itself.
     terminal.clear().await;

@@ -319,14 +319,22 @@ async fn doctor_checks_what_init_writes() {
         text.contains("config.xml lacks the server address") && text.contains("lacks the deployment key of Production of demo"),
         "{text}"
     );
-    assert!(found[0]["next"].as_str().unwrap().contains("updraft init"), "{found:?}");
+    let advice = |what: &str| {
+        format!("Run `updraft init`: it writes {what}. If the project uses another server or deployment, correct updraft.toml.")
+    };
+    assert_eq!(found[0]["next"], advice("both"));
 
     place.cli.expect(0, INIT).await;
     assert_eq!(checks(&place.cli, 0, "sdk").await[0]["status"], "ok");
     // From a folder below as well.
     let right = place.read("config.xml");
-    for (part, other, said) in [
-        (place.key.as_str(), "$(CODEPUSH_KEY)", "has another deployment key than that of Production of demo".to_owned()),
+    for (part, other, said, missing) in [
+        (
+            place.key.as_str(),
+            "$(CODEPUSH_KEY)",
+            "has another deployment key than that of Production of demo".to_owned(),
+            "the deployment key",
+        ),
         (
             place.app.base.as_str(),
             "https://old.example",
@@ -335,12 +343,14 @@ async fn doctor_checks_what_init_writes() {
                  releases of this one",
                 place.app.base
             ),
+            "the server address",
         ),
     ] {
         place.cli.write("config.xml", right.replace(part, other));
         let found = checks(&place.cli, 0, "sdk").await;
         assert_eq!(found[0]["status"], "warning");
         assert_eq!(found[0]["text"], format!("config.xml {said}"));
+        assert_eq!(found[0]["next"], advice(missing));
     }
     // Another spelling of the same address.
     for same in [place.app.base.clone(), format!("{}/v1/", place.app.base), place.app.base.replace("127.0.0.1", "localhost")] {
@@ -363,7 +373,7 @@ async fn doctor_fails_where_devices_get_nothing() {
         (&key, "YOUR_DEPLOYMENT_KEY", 1, "has the placeholder YOUR_DEPLOYMENT_KEY instead of the deployment key of Production of demo"),
         (&key, "", 1, "has an empty deployment key instead of that of Production of demo"),
         (&key, staging.as_str(), 0, "than that of Production of demo: it is that of Staging"),
-        (&key, "a-key-of-nobody", 1, "it belongs to no deployment of this account, and its devices get no updates of demo"),
+        (&key, "a-key-of-nobody", 1, "it belongs to no deployment of your apps on "),
         (&base, "YOUR_SERVER_URL", 1, "has the placeholder YOUR_SERVER_URL as the server address instead of"),
         (&base, "https://codepush.appcenter.ms/", 1, "has the address of App Center, which was shut down, instead of"),
     ] {
@@ -392,23 +402,33 @@ async fn doctor_checks_native_files_before_init() {
     let found = checks(&place.cli, 1, "sdk").await;
     let said = |index: usize| (found[index]["status"].as_str().unwrap(), found[index]["text"].as_str().unwrap());
     assert_eq!(said(0), ("failed", "ios/Demo/Info.plist lacks a deployment key"));
+    assert_eq!(found[0]["next"], "Run `updraft init`: it writes the deployment key.");
     let placeholders = format!(
         "{STRINGS_FILE} has the placeholder YOUR_SERVER_URL as the server address instead of {base}, and has the placeholder \
          YOUR_DEPLOYMENT_KEY instead of a deployment key"
     );
     assert_eq!(said(1), ("failed", placeholders.as_str()));
-    // Whose key it is, is not known before there is a deployment.
-    strings(&base, "a-key-of-somebody");
-    plist(&base, "<key>CodePushDeploymentKey</key><string>a-key-of-somebody</string>");
+    // The app is not chosen yet, and a key that no app has cannot be right.
+    strings(&base, "a-key-of-nobody");
+    plist(&base, &format!("<key>CodePushDeploymentKey</key><string>{}</string>", place.key));
     let found = checks(&place.cli, 0, "sdk").await;
-    let statuses: Vec<_> = found.iter().map(|check| check["status"].as_str().unwrap()).collect();
-    assert_eq!(statuses[..3], ["ok", "ok", "skipped"], "{found:?}");
+    let said = |index: usize| (found[index]["status"].as_str().unwrap(), found[index]["text"].as_str().unwrap());
+    assert_eq!(said(0), ("ok", "ios/Demo/Info.plist has a server address and the deployment key of Production of demo"));
+    let nobody = format!("{STRINGS_FILE} has a deployment key that belongs to no deployment of your apps on {}", place.app.base);
+    assert_eq!(said(1), ("warning", nobody.as_str()));
+    let next = "Run `updraft init`: it writes the deployment key. Or ask the owner of the app with this key to share it with you.";
+    assert_eq!(found[1]["next"], next);
+    assert_eq!(found[2]["status"], "skipped");
     plist("https://old.example/", "");
     let text = checks(&place.cli, 1, "sdk").await[0]["text"].as_str().unwrap().to_owned();
     assert!(text.starts_with("ios/Demo/Info.plist lacks a deployment key, and has another server address (https://old"), "{text}");
     strings("https://codepush.appcenter.ms/", "");
     let text = checks(&place.cli, 1, "sdk").await[1]["text"].as_str().unwrap().to_owned();
     assert!(text.contains("has the address of App Center") && text.contains("has an empty deployment key"), "{text}");
+    // Without a credential, it is not known who has a key.
+    strings(&base, "a-key-of-nobody");
+    let printed = place.cli.without("UPDRAFT_TOKEN").run(&["doctor", "--output", "json"]).await;
+    assert!(!printed.out.contains("belongs to no deployment"), "{}", printed.out);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -252,7 +252,7 @@ async fn what_cannot_be_a_package_is_refused_before_anything_is_sent() {
         ("app.apk", "app.apk"),
         ("app.ipa", "app.ipa"),
         ("app.aab", "app.aab"),
-        ("big.js", "more than your limit"),
+        ("big.js", "more than your limit of 2.0 kB (2048 bytes)"),
     ] {
         let ended = place.cli.run(&["release", "create", path, "-t", "1.0.0"]).await;
         let code = ended.code.unwrap();

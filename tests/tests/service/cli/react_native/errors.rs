@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
-use tests::Cli;
+use tests::{Cli, TestApp};
 use tokio::process::Command;
 use xtask::paths;
 
@@ -276,7 +276,16 @@ async fn an_sdk_that_the_binaries_have_and_the_project_lacks_is_warned_about_onc
         cli.write(&format!("node_modules/{SDK}/{file}"), text);
     }
     assert_eq!(lines().await, Vec::<String>::new());
+    let check = ["fingerprint", "check", "--platform", "android", "--app-version", "1.0.0"];
+    let said = cli.expect(0, &check).await.err;
+    assert!(
+        said.contains("react-native-code-push is not in package.json, and still installed: it counts as part of the project."),
+        "{said}"
+    );
+    assert_eq!(cli.json(&check).await["isEqual"], true);
     std::fs::remove_dir_all(installed).unwrap();
+    let ended = cli.expect(1, &check).await;
+    assert_eq!(ended.out, "Android\t1.0.0\tremoved\treact-native-code-push\t9.0.1\t-\n");
     std::fs::remove_file(cli.project().join("updraft-fingerprint.json")).unwrap();
     let found = lines().await;
     assert!(found.len() == 1 && found[0].contains("no device gets this release"), "{found:?}");
@@ -298,6 +307,10 @@ async fn a_platform_without_an_app_is_named() {
         assert_eq!(what, said);
         assert_eq!(next, "Run `updraft init --platform android`, or add --app-android NAME.");
     }
+    // A dry run fails as the release would: the other platform is set up.
+    let (what, next) = cli.run(&[&both[..], &["--dry-run"]].concat()).await.error(2);
+    assert_eq!(what, format!("Android would not be released: {said}"));
+    assert_eq!(next, "Run `updraft init --platform android`, or add --app-android NAME.");
     let printed = cli.expect(0, &RELEASE).await.err;
     assert!(printed.contains("No app is given for Android: the table [android] in updraft.toml is missing. Run `updraft"), "{printed}");
     // Without any, a run for one platform takes every app.
@@ -326,6 +339,78 @@ async fn the_code_of_packages_gets_neither_credential_nor_key() {
 
 fn names(environment: &serde_json::Value) -> Vec<&String> {
     environment.as_object().unwrap().keys().collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bundler_is_told_to_use_no_cache_and_no_development_code() {
+    let script = format!("{BUNDLER}fs.writeFileSync('arguments', JSON.stringify(process.argv.slice(2)));\n");
+    for (framework, command, program, packages) in [
+        ("react-native", "bundle", "node_modules/react-native/cli.js", &["react-native", "@react-native-community/cli"]),
+        ("expo", "export:embed", "node_modules/expo/bin/cli", &["react-native", "expo"]),
+    ] {
+        let cli = with_packages(packages);
+        cli.write(program, &script);
+        cli.write("app.json", "{ \"expo\": { \"name\": \"sample\" } }");
+        cli.json(&["release", framework, "--platform", "android", "-t", "1.0.0", "--dry-run", "--no-hermes"]).await;
+        let told: Vec<String> = serde_json::from_slice(&std::fs::read(cli.project().join("arguments")).unwrap()).unwrap();
+        assert_eq!(told[0], command);
+        assert_eq!(told.iter().filter(|option| *option == "--reset-cache").count(), 1, "{told:?}");
+        let pairs = [["--platform", "android"], ["--dev", "false"], ["--entry-file", "index.js"]];
+        assert!(pairs.iter().all(|pair| told.windows(2).any(|words| words == pair)), "{told:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_app_of_the_whole_project_is_that_of_the_platform_without_a_table() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    for name in ["demo", "demo-ios"] {
+        ada.create_app(name).await;
+    }
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    let cli = cli.with("UPDRAFT_URL", &app.base).with("UPDRAFT_TOKEN", ada.token());
+    let strings = |key: &str| {
+        let server = format!("<string name=\"CodePushServerUrl\">{}/</string>", app.base);
+        let text = format!("<resources>{server}<string name=\"CodePushDeploymentKey\">{key}</string></resources>");
+        cli.write("android/app/src/main/res/values/strings.xml", text);
+    };
+    let plist = format!(
+        "<plist version=\"1.0\"><dict><key>LSRequiresIPhoneOS</key><true/><key>CodePushServerURL</key><string>{}/</string>\
+         <key>CodePushDeploymentKey</key><string>{}</string></dict></plist>",
+        app.base,
+        ada.deployment_key("demo-ios", "Production").await
+    );
+    cli.write("ios/sample/Info.plist", plist);
+    cli.write("android/gradle.properties", "hermesEnabled=false\n");
+    cli.write("android/app/build.gradle", "");
+    let checks = async |code: i32, name: &str| {
+        let printed: serde_json::Value = serde_json::from_str(&cli.expect(code, &["doctor", "--output", "json"]).await.out).unwrap();
+        let found = printed["checks"].as_array().unwrap().iter().filter(|check| check["check"] == name);
+        found.map(|check| format!("{}: {}", check["status"].as_str().unwrap(), check["text"].as_str().unwrap())).collect::<Vec<_>>()
+    };
+    let release = [&RELEASE[..], &["--no-hermes"]].concat();
+    let toml =
+        |app: &str| cli.write("updraft.toml", format!("app = \"{app}\"\ndeployment = \"Production\"\n\n[ios]\napp = \"demo-ios\"\n"));
+    toml("demo");
+    strings(&ada.deployment_key("demo", "Production").await);
+    let document = cli.json(&release).await;
+    assert_eq!((&document["app"], &document["warnings"]), (&json!("demo"), &json!([])));
+    assert_eq!(checks(0, "app").await, ["ok: demo-ios (iOS)", "ok: demo (Android)"]);
+    strings(&ada.deployment_key("demo-ios", "Production").await);
+    assert_eq!(cli.json(&release).await["warnings"].as_array().unwrap().len(), 1);
+    let found = checks(1, "sdk").await.concat();
+    assert!(found.contains("than that of Production of demo: it is that of Production of demo-ios"), "{found}");
+
+    // The app of iOS is refused for Android.
+    toml("demo-ios");
+    let (what, _) = cli.run(&release).await.error(2);
+    assert_eq!(what, "demo-ios is the app of the table [ios] in updraft.toml, and would get the bundle for Android");
+    let found = checks(0, "app").await;
+    let said = "warning: Android has no app of its own: updraft.toml has demo-ios for the whole project, and it is the app of iOS, so no \
+                command releases to Android";
+    assert_eq!(found, ["ok: demo-ios (iOS)", said]);
+    std::fs::remove_dir_all(cli.project().join("android")).unwrap();
+    assert_eq!(checks(0, "app").await, ["ok: demo-ios (iOS)"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,11 +22,16 @@ const COMPILER: &str = "node_modules/hermes-compiler/hermesc/linux64-bin/hermesc
 
 /// Ends a command by a signal while a script waits, and expects that nothing of it is left.
 pub(super) async fn ends_with_the_command(cli: &Cli, arguments: &[&str], signal: Signal) {
-    ends(cli, cli.command(arguments), |id| kill_process(id, signal).unwrap()).await;
+    ends(cli, cli.command(arguments), signal, |id| kill_process(id, signal).unwrap()).await;
+}
+
+/// The exit code of a program that a signal ends, as shells report it.
+fn code(signal: Signal) -> i32 {
+    128 + signal.as_raw()
 }
 
 /// The same for a command that was prepared, and a signal that is sent by its process ID.
-async fn ends(cli: &Cli, mut command: Command, send: impl FnOnce(Pid)) {
+async fn ends(cli: &Cli, mut command: Command, signal: Signal, send: impl FnOnce(Pid)) {
     let command = command.spawn().unwrap();
     let id = Pid::from_raw(i32::try_from(command.id().unwrap()).unwrap()).unwrap();
     let place = cli.home().join("running");
@@ -35,7 +40,7 @@ async fn ends(cli: &Cli, mut command: Command, send: impl FnOnce(Pid)) {
     assert!(running.len() == 2 && running.iter().all(|process| !process.has_ended()));
     send(id);
     let ended = end(command).await;
-    let (what, _) = ended.error(130);
+    let (what, _) = ended.error(code(signal));
     assert_eq!(what, "interrupted: nothing was released");
     until("the programs end", async || running.iter().all(|process| process.has_ended()).then_some(())).await;
     let left: Vec<_> = std::fs::read_dir(cli.home().join("tmp")).unwrap().flatten().map(|entry| entry.file_name()).collect();
@@ -49,7 +54,8 @@ async fn bundler_and_compiler_end_with_the_release() {
     cli.write(COMPILER, format!("#!/bin/sh\n{WAITING}"));
     std::fs::set_permissions(cli.project().join(COMPILER), std::fs::Permissions::from_mode(0o755)).unwrap();
     let release = ["release", "react-native", "--platform", "android", "-t", "1.0.0", "--dry-run"];
-    for signal in [Signal::TERM, Signal::INT] {
+    assert_eq!([Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT].map(code), [130, 143, 129, 131]);
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT] {
         ends_with_the_command(&cli, &release, signal).await;
     }
     let bundler = format!("require('node:child_process').spawnSync('sh', ['-c', {WAITING:?}], {{ stdio: 'inherit' }});\n");
@@ -84,11 +90,11 @@ async fn the_npm_package_passes_signals_on_to_the_program() {
         command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         command
     };
-    for signal in [Signal::INT, Signal::TERM] {
-        ends(&cli, command(), |id| kill_process(id, signal).unwrap()).await;
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        ends(&cli, command(), signal, |id| kill_process(id, signal).unwrap()).await;
     }
     // A terminal sends it to both.
-    ends(&cli, command(), |id| kill_process_group(id, Signal::INT).unwrap()).await;
+    ends(&cli, command(), Signal::INT, |id| kill_process_group(id, Signal::INT).unwrap()).await;
 }
 
 /// A bundler that copies a file for each platform.
@@ -126,7 +132,7 @@ async fn an_interruption_after_the_first_platform_tells_what_is_released() {
         until("the upload for Android", async || network.has_met().then_some(())).await;
         kill_process(id, signal).unwrap();
         let ended = end(command).await;
-        let (what, next) = ended.error(130);
+        let (what, next) = ended.error(code(signal));
         assert_eq!(what, format!("interrupted: {label} of demo-ios is released, and nothing for Android"));
         let command = arguments.join(" ").replace("--platform all", "--platform android");
         assert_eq!(next, format!("Release only Android: `updraft {command}`."));

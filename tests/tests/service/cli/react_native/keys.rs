@@ -43,6 +43,7 @@ async fn a_key_of_another_app_is_warned_about_and_never_shown() {
             let expected = format!("the {title} app has another deployment key ({}… in {file}) than those of demo", &other[..4]);
             assert_eq!(found.len(), usize::from(is_foreign), "{found:?}");
             assert!(found.iter().all(|text| text.starts_with(&expected)), "{found:?}");
+            assert!(found.iter().all(|text| text.contains(": it is that of Production of other, and its devices")), "{found:?}");
         }
     }
     // A key of the build file, of another source set, and of the release itself.
@@ -65,6 +66,62 @@ async fn a_key_of_another_app_is_warned_about_and_never_shown() {
     let cli = cli.with("UPDRAFT_TOKEN", bob.token());
     let document = cli.json(&["release", "react-native", "--platform", "android", "-t", "1.0.0", "--dry-run", "--app", "demo"]).await;
     assert_eq!(document["warnings"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_another_app_is_warned_about_with_its_deployment() {
+    const STRINGS: &str = "android/app/src/main/res/values/strings.xml";
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    for name in ["demo", "other", "third"] {
+        ada.create_app(name).await;
+    }
+    let (other, third) = (ada.deployment_key("other", "Staging").await, ada.deployment_key("third", "Production").await);
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    let cli = cli.with("UPDRAFT_URL", &app.base).with("UPDRAFT_TOKEN", ada.token());
+    let cli = cli.with("UPDRAFT_APP", "demo").with("UPDRAFT_DEPLOYMENT", "Production");
+    cli.write("android/gradle.properties", "hermesEnabled=false\n");
+    let nobody = "9x7k2m5q8w3e-nobody";
+    let by_hand = "or by hand: `updraft deployment show -a demo -d Production` shows it. Then ship a new build";
+    for (in_strings, in_gradle, expected) in [
+        (
+            &*other,
+            None,
+            format!(
+                "another deployment key ({}… in {STRINGS}) than those of demo: it is that of Staging of other, and its devices do not get \
+                 this release. Release to other, or write the key of demo with `updraft init` and ship a new build",
+                &other[..4]
+            ),
+        ),
+        (
+            nobody,
+            None,
+            format!(
+                "another deployment key (9x7k… in {STRINGS}) than those of demo: it belongs to no deployment of your apps on {}, and its \
+                 devices do not get this release. Write the key of demo with `updraft init`, {by_hand}",
+                app.base
+            ),
+        ),
+        (
+            nobody,
+            Some(&*third),
+            format!(
+                "other deployment keys (9x7k… in {STRINGS}, {third}… in android/app/build.gradle) than those of demo: 9x7k… belongs to no \
+                 deployment of your apps on {}, {third}… is that of Production of third, and its devices do not get this release. Release \
+                 to the app of its key, or write the key of demo with `updraft init` and ship a new build",
+                app.base,
+                third = &third[..4]
+            ),
+        ),
+    ] {
+        let server = format!("<string name=\"CodePushServerUrl\">{}</string>", app.base);
+        cli.write(STRINGS, format!("<resources>{server}<string name=\"CodePushDeploymentKey\">{in_strings}</string></resources>"));
+        let resource =
+            |key: &str| format!("android {{ defaultConfig {{\n resValue 'string', \"CodePushDeploymentKey\", '\"{key}\"'\n}} }}\n");
+        cli.write("android/app/build.gradle", in_gradle.map(resource).unwrap_or_default());
+        let document = cli.json(&["release", "react-native", "--platform", "android", "-t", "1.0.0", "--dry-run"]).await;
+        assert_eq!(document["warnings"], json!([format!("the Android app has {expected}")]));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,7 +13,7 @@ use tests::reports::report;
 use tests::wait::until;
 use tests::{Bundle, Client, TestApp};
 
-const MINUTE: i64 = 60 * 1_000;
+pub(super) const MINUTE: i64 = 60 * 1_000;
 pub(super) const HOUR: i64 = 60 * MINUTE;
 
 pub(super) async fn with_diffs() -> TestApp {

@@ -5,11 +5,9 @@ use serde_json::json;
 use tests::app::Options;
 use tests::{Bundle, Client, TestApp};
 
-use super::diffs::{check, noise, package, upload};
+use super::diffs::{MINUTE, check, noise, package, upload};
 use super::diffs_stuck::{job, second_process, with_bucket, work};
 use crate::v1::apps::{accept, transfer};
-
-const MINUTE: i64 = 60 * 1_000;
 
 async fn describe(client: &Client, app: &str, text: &str) {
     let info = json!({ "packageInfo": { "label": "v1", "description": text } });

@@ -75,6 +75,7 @@ async fn every_problem_has_a_name_and_words_and_faults_say_what_to_do() {
         ("base_damaged", true),
         ("not_applicable", true),
         ("no_room", false),
+        ("disk_full", false),
         ("unfinished", true),
     ] {
         app.refuse_diff("Production", (3, 4), problem).await;
@@ -86,6 +87,7 @@ async fn every_problem_has_a_name_and_words_and_faults_say_what_to_do() {
         assert_eq!(found[0]["foundTime"], json!(now));
         let tried_again = match problem {
             "target_damaged" | "base_damaged" | "too_many_files" | "no_room" => json!(now + 6 * 60 * 60 * 1_000),
+            "disk_full" => json!(now + 20 * 60 * 1_000),
             "unfinished" => json!(now + 7 * 24 * 60 * 60 * 1_000),
             _ => Value::Null,
         };
