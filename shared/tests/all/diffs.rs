@@ -167,6 +167,9 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
         (&["CodePush\\a"], &[]),
         (&[], &["CodePush\\a"]),
         (&["__MACOSX\\a"], &[]),
+        (&["__MACOSX/main.jsbundle"], &[]),
+        (&[], &["__MACOSX/CodePush/a"]),
+        (&["__MACOSX/._a/b"], &["__MACOSX/._a/b"]),
         (&["CodePush/é"], &[]),
         (&[], &["CodePush/图"]),
         (&["CodePush/é"], &["CodePush/é"]),
@@ -198,7 +201,7 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
         (&["CodePush/a/b/"], &["CodePush/a"]),
         (&["CodePush/a"], &["CodePush/a/b"]),
         (&["CodePush/a/.DS_Store"], &["CodePush/a"]),
-        (&["__MACOSX/a"], &["__macosx"]),
+        (&["__MACOSX/._a"], &["__macosx"]),
         (&["codepush/a"], &[]),
         (&[], &["CodePush/a/b", "CodePush/A/c"]),
         (&["CodePush/\u{212a}/"], &["CodePush/k/a"]),
@@ -206,7 +209,7 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
     ];
     let package = |main, names: &[&str]| {
         let files: Vec<_> = names.iter().map(|name| (*name, "")).collect();
-        Uploaded::with(&[&[main], &files[..]].concat())
+        Uploaded::earlier(&[&[main], &files[..]].concat())
     };
     for (base, target) in cases {
         let packages = (package(MAIN, base), package(MAIN_2, target));
@@ -218,7 +221,8 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
     }
     let allowed: &[(&[&str], &[&str])] = &[
         (&["CodePush/app.json"], &["CodePush/app.json"]),
-        (&["__MACOSX/é"], &["__MACOSX/É"]),
+        (&["__MACOSX/._é"], &["__MACOSX/._É"]),
+        (&["__MACOSX/.DS_Store", "__MACOSX/a/"], &["__MACOSX/CodePush/._a"]),
         (&["CodePush/a/"], &["CodePush/A/", "CodePush/a b/c"]),
         (&["CodePush/a/b"], &["CodePush/ab"]),
         (&["www/index.html"], &[]),
@@ -266,7 +270,7 @@ fn a_new_file_in_the_place_of_a_folder_of_another_package_is_found() {
 fn the_first_unsafe_name_is_named_with_what_is_wrong() {
     let package = |names: &[&str]| {
         let files: Vec<_> = names.iter().map(|name| (*name, "")).collect();
-        Uploaded::with(&[&[MAIN], &files[..]].concat())
+        Uploaded::earlier(&[&[MAIN], &files[..]].concat())
     };
     let (image, more): (&[&str], &[&str]) = (&["CodePush/a.png"], &["CodePush/b.png"]);
     for (base, target, path, fault, is_in_target) in [
@@ -368,6 +372,8 @@ fn a_diff_with_another_result_is_refused() {
     let signature = Item::new("CodePush/.codepushrelease", "1");
     let all = [good.clone(), main.clone(), new.clone(), signature.clone()];
     check(&zip(&all), &base.manifest, &target.manifest).unwrap();
+        (image, &["__MACOSX/a.js"], "__MACOSX/a.js", NameFault::Unhashed, true),
+        (&["__MACOSX/a.js"], image, "__MACOSX/a.js", NameFault::Unhashed, false),
 
     let first = "the first entry of a diff, and no other, is hotcodepush.json";
     let with = |item: Item| [&all[..], &[item]].concat();
