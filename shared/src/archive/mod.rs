@@ -22,7 +22,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 pub use fault::ArchiveFault;
 pub(crate) use headers::{CENTRAL_SIGNATURE, DEFLATED, Entry, LOCAL_SIGNATURE, UNIX_FILE, read_local};
-pub(crate) use names::{DIFF_MARKER, is_marker, key, unverified};
+pub(crate) use names::{DIFF_MARKER, SEPARATOR, is_marker, key, unverified};
 pub(crate) use source::Source;
 
 use crate::hash::{PackageHash, Sha256Hex};

@@ -119,8 +119,8 @@ pub(super) fn refuse_clashes<'n>(names: impl Iterator<Item = &'n str>) -> Result
     Ok(())
 }
 
-/// No checked name contains it.
-const SEPARATOR: char = '\0';
+/// What separates folders in a [`key`]. No checked name contains it.
+pub(crate) const SEPARATOR: char = '\0';
 
 /// The form in which names are compared: Unicode's canonical caseless match (The Unicode Standard, section 3.13, D145). It equates everything that
 /// NFC followed by case folding does, and does not depend on the order of the two.

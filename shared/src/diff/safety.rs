@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::layout::Package;
+use super::layout::{Layout, Package};
 use crate::archive::{DIFF_MARKER, key, unverified};
 use crate::package::Manifest;
 
@@ -105,10 +105,15 @@ fn is_in_signature(name: &str) -> bool {
 }
 
 fn too_long<'p>(package: &Package<'p>) -> Option<(&'p str, NameFault)> {
-    let paths = |name: &str| name.match_indices('/').map(|(end, _)| end).sum::<usize>() + name.len();
-    let is_too_long = package.layout.names().map(paths).sum::<usize>() > PATHS_BYTES;
-    let longest = || package.layout.names().max_by_key(|name| name.len());
-    is_too_long.then(longest).flatten().map(|name| (name, NameFault::TooLong))
+    longest_of_too_long(package.layout).map(|name| (name, NameFault::TooLong))
+}
+
+/// The longest path of a package whose paths are too long in all. `None` if they are not.
+pub(super) fn longest_of_too_long(layout: &Layout) -> Option<&str> {
+    let paths = |name: &str| name.match_indices(['/', '\\']).map(|(end, _)| end).sum::<usize>() + name.len();
+    let is_too_long = layout.names().map(paths).sum::<usize>() > PATHS_BYTES;
+    let longest = || layout.names().max_by_key(|name| name.len());
+    is_too_long.then(longest).flatten()
 }
 
 fn fault_of(name: &str) -> Option<NameFault> {
