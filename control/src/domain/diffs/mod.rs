@@ -3,6 +3,7 @@
 //!
 //! - `choice`: from which packages a release needs a diff (pure).
 //! - `packages`: reads packages from storage, which is not trusted.
+//! - `history`: what of the app's newest packages prevents diffs.
 //! - `making`: makes one diff, and applies it as a device would before anybody is offered it.
 //! - `trial`: work that may fail again and again, or end the process.
 //! - `lost`: diffs whose stored object is missing or altered.
@@ -12,6 +13,7 @@
 //! A diff is for a pair of bundles, byte for byte, and the package hash says which devices are offered it. Start reading at [`turn::take`].
 
 pub mod choice;
+mod history;
 pub mod listing;
 pub mod lost;
 mod making;
