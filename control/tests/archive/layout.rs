@@ -121,7 +121,7 @@ fn an_archive_without_files_is_refused() {
     let message = "the archive has no files";
     assert_eq!(refusal(&zip([])), message);
     assert_eq!(refusal(&zip([directory("CodePush/")])), message);
-    assert_eq!(refusal(&zip([deflated("CodePush/.DS_Store", b"x"), deflated("__MACOSX/x", b"x")])), message);
+    assert_eq!(refusal(&zip([deflated("CodePush/.DS_Store", b"x"), deflated("__MACOSX/._x", b"x")])), message);
     assert_eq!(refusal(&zip([deflated("CodePush/.codepushrelease", b"x")])), message);
 }
 

@@ -88,6 +88,42 @@ fn the_marker_of_a_diff_is_refused() {
 }
 
 #[test]
+fn files_that_devices_do_not_verify_are_refused() {
+    let macos = "devices do not verify files in __MACOSX; remove it from the archive, for example with: zip -d bundle.zip '__MACOSX/*'";
+    for name in
+        ["__MACOSX/main.jsbundle", "__MACOSX\\main.jsbundle", "__MACOSX/CodePush/._a/main.jsbundle", "__macosx/x", "__MACO\u{17f}X/x"]
+    {
+        let message = refusal(&zip([deflated("CodePush/main.jsbundle", b"A"), deflated(name, b"x")]));
+        assert_eq!(message, format!("entry {name:?}: {macos}"));
+    }
+    for folder in [".DS_Store", ".codepushrelease"] {
+        let why = format!("devices do not verify files in a folder {folder}; remove the folder or rename it");
+        for name in [
+            format!("{folder}/a"),
+            format!("CodePush\\{folder}\\a"),
+            format!("a/{}/b/a", folder.to_uppercase()),
+            format!("__MACOSX/{folder}/._a"),
+        ] {
+            let message = refusal(&zip([deflated("CodePush/main.jsbundle", b"A"), deflated(&name, b"x")]));
+            assert_eq!(message, format!("entry {name:?}: {why}"));
+        }
+    }
+    // What macOS writes, folders without files, and names that devices verify.
+    let names = [
+        "__MACOSX/._CodePush",
+        "__MACOSX/CodePush/._main.jsbundle",
+        "__MACOSX/.DS_Store",
+        "CodePush/.DS_Store",
+        "a/__MACOSX/b",
+        "__MACOSX2/a",
+    ];
+    let others = names.map(|name| deflated(name, b"x")).into_iter().chain([directory("__MACOSX/a/"), directory("a/.DS_Store/")]);
+    for other in others {
+        assert!(inspect_bytes(&zip([deflated("CodePush/main.jsbundle", b"A"), other])).is_ok());
+    }
+}
+
+#[test]
 fn names_that_are_not_text_are_refused() {
     const NOT_UTF8: &str = "entry \"a\u{fffd}\": the name is not UTF-8; create the archive with a tool that writes UTF-8 names, \
         such as zip -r or 7z a -mcu=on";

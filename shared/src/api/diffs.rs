@@ -90,7 +90,7 @@ pub struct SourceDiff {
     /// The problem in words for people. Their wording can change.
     pub message: Option<String>,
     /// With `unsafe_names`, the first file or folder with such a name, if it is known: at most 100 characters of its path, and what cannot be seen is written
-    /// out, as in `\u{200b}`. Otherwise null.
+    /// out, as in `\u{200b}`. Otherwise null, also if another package of the app is the reason.
     pub file: Option<String>,
     /// When the problem was found. Null if there is none, or if it is known from the release alone.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<i64>))]

@@ -22,7 +22,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 pub use fault::ArchiveFault;
 pub(crate) use headers::{CENTRAL_SIGNATURE, DEFLATED, Entry, LOCAL_SIGNATURE, UNIX_FILE, read_local};
-pub(crate) use names::{DIFF_MARKER, is_marker, key};
+pub(crate) use names::{DIFF_MARKER, SEPARATOR, is_marker, key, unverified};
 pub(crate) use source::Source;
 
 use crate::hash::{PackageHash, Sha256Hex};
@@ -82,8 +82,8 @@ pub enum Sizes {
 /// A file that starts like a ZIP archive must be a valid one; any other file is a single-file package, whose hash is the file's own. `length` is the
 /// file's length in bytes and `file_sha256` its hash, both computed while it streamed in. Blocking: call it inside `spawn_blocking`.
 ///
-/// An archive is [`ArchiveFault::Refused`] if two readers could see different files in it, if it exceeds `limits`, or if it has nothing to run. An
-/// empty file is refused too.
+/// An archive is [`ArchiveFault::Refused`] if two readers could see different files in it, if devices would not verify one of them, if it exceeds `limits`, or
+/// if it has nothing to run. An empty file is refused too.
 pub fn inspect(
     file: &mut (impl Read + Seek),
     length: u64,
@@ -109,7 +109,7 @@ pub fn inspect(
 /// Checks the names of files before an archive of them is created: each alone and all together, as [`inspect`] will. Errors: refused, naming the file.
 pub fn check_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Result<(), ArchiveFault> {
     for name in names.clone() {
-        let checked = names::check(name.as_bytes(), true).and_then(names::refuse_marker);
+        let checked = names::check(name.as_bytes(), true).and_then(|name| names::refuse_marker(name).and(names::refuse_unverified(name)));
         checked.map_err(|why| ArchiveFault::entry(name.as_bytes(), why))?;
     }
     names::refuse_clashes(names)
@@ -119,7 +119,11 @@ const HOLDS_NO_FILES: &str = "the archive has no files";
 
 fn inspect_zip(file: &mut (impl Read + Seek), length: u64, limits: &ArchiveLimits) -> Result<Contents, ArchiveFault> {
     let listing = list(file, length, limits, Purpose::Package)?;
-    listing.entries.iter().try_for_each(headers::check_expansion)?;
+    for entry in &listing.entries {
+        headers::check_expansion(entry)?;
+        // Not in `list`: packages that were stored before this rule are read, too.
+        names::refuse_unverified(&entry.name).map_err(|why| entry.fault(why))?;
+    }
     let manifest = listing.manifest(file)?;
     let package_hash = manifest.package_hash();
     // True also if the only file is a signature, which is not part of the hash.

@@ -71,6 +71,35 @@ pub(super) fn refuse_marker(name: &str) -> Result<(), &'static str> {
     if is_marker(name) { Err("devices would take the archive for a diff; rename this file") } else { Ok(()) }
 }
 
+/// Refuses a file that devices do not verify in an archive. The error says what is wrong and what to do.
+pub(super) fn refuse_unverified(name: &str) -> Result<(), &'static str> {
+    unverified(name).map_or(Ok(()), Err)
+}
+
+/// Why devices do not verify a file of this name, and what to do; `None` if they do, if it is a directory, or if it is what macOS writes.
+///
+/// SDKs leave everything in such folders out of the hash (wire facts, part 5.2), but React Native looks for the bundle in all folders. So such a file could run
+/// although its release has the hash and the signature of another one. Names are compared as on disks that ignore case.
+pub(crate) fn unverified(name: &str) -> Option<&'static str> {
+    let (folders, file) = name.rsplit_once(['/', '\\']).filter(|(_, file)| !file.is_empty())?;
+    let is_written_by_macos = file.starts_with("._") || file == ".DS_Store";
+    let has = |folder: &str| folders.split(['/', '\\']).any(|segment| is_same(segment, folder));
+    if has(".DS_Store") {
+        Some("devices do not verify files in a folder .DS_Store; remove the folder or rename it")
+    } else if has(".codepushrelease") {
+        Some("devices do not verify files in a folder .codepushrelease; remove the folder or rename it")
+    } else if folders.split(['/', '\\']).next().is_some_and(|top| is_same(top, "__MACOSX")) && !is_written_by_macos {
+        Some("devices do not verify files in __MACOSX; remove it from the archive, for example with: zip -d bundle.zip '__MACOSX/*'")
+    } else {
+        None
+    }
+}
+
+/// Whether a name is that of a folder, which is ASCII, in whatever case.
+fn is_same(segment: &str, folder: &str) -> bool {
+    if segment.is_ascii() { segment.eq_ignore_ascii_case(folder) } else { key(segment) == key(folder) }
+}
+
 /// Refuses two entries whose names are equal after `\`→`/`, Unicode normalization and case folding, and a file with another entry inside it.
 pub(super) fn refuse_clashes<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), ArchiveFault> {
     let mut keyed: Vec<(String, &str)> = names.map(|name| (key(name), name)).collect();
@@ -90,8 +119,8 @@ pub(super) fn refuse_clashes<'n>(names: impl Iterator<Item = &'n str>) -> Result
     Ok(())
 }
 
-/// No checked name contains it.
-const SEPARATOR: char = '\0';
+/// What separates folders in a [`key`]. No checked name contains it.
+pub(crate) const SEPARATOR: char = '\0';
 
 /// The form in which names are compared: Unicode's canonical caseless match (The Unicode Standard, section 3.13, D145). It equates everything that
 /// NFC followed by case folding does, and does not depend on the order of the two.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::layout::Package;
-use crate::archive::{DIFF_MARKER, key};
+use super::layout::{Layout, Package};
+use crate::archive::{DIFF_MARKER, key, unverified};
 use crate::package::Manifest;
 
 /// Where React Native keeps what it knows of a package: in the package's folder. It deletes the file before it computes the folder's hash.
@@ -92,8 +92,9 @@ fn names_of(target: &Package<'_>) -> Option<UnsafeName> {
 fn name_in<'p>(package: &Package<'p>) -> Option<(&'p str, NameFault)> {
     let backslash = || package.layout.names().find(|name| name.contains('\\')).map(|name| (name, NameFault::Backslash));
     let other = || package.manifest.iter().find_map(|(name, _)| Some((name, fault_of(name)?)));
-    // Also empty folders, and those of files that are not hashed.
-    let folder = || package.layout.names().find(|name| is_in_signature(name)).map(|name| (name, NameFault::Unhashed));
+    // Also empty folders, and files that are not hashed: packages that were stored earlier can have them in `__MACOSX`.
+    let is_unhashed = |name: &&str| is_in_signature(name) || unverified(name).is_some();
+    let folder = || package.layout.names().find(is_unhashed).map(|name| (name, NameFault::Unhashed));
     too_long(package).or_else(backslash).or_else(other).or_else(folder)
 }
 
@@ -104,10 +105,15 @@ fn is_in_signature(name: &str) -> bool {
 }
 
 fn too_long<'p>(package: &Package<'p>) -> Option<(&'p str, NameFault)> {
-    let paths = |name: &str| name.match_indices('/').map(|(end, _)| end).sum::<usize>() + name.len();
-    let is_too_long = package.layout.names().map(paths).sum::<usize>() > PATHS_BYTES;
-    let longest = || package.layout.names().max_by_key(|name| name.len());
-    is_too_long.then(longest).flatten().map(|name| (name, NameFault::TooLong))
+    longest_of_too_long(package.layout).map(|name| (name, NameFault::TooLong))
+}
+
+/// The longest path of a package whose paths are too long in all. `None` if they are not.
+pub(super) fn longest_of_too_long(layout: &Layout) -> Option<&str> {
+    let paths = |name: &str| name.match_indices(['/', '\\']).map(|(end, _)| end).sum::<usize>() + name.len();
+    let is_too_long = layout.names().map(paths).sum::<usize>() > PATHS_BYTES;
+    let longest = || layout.names().max_by_key(|name| name.len());
+    is_too_long.then(longest).flatten()
 }
 
 fn fault_of(name: &str) -> Option<NameFault> {

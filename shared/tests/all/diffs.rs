@@ -167,6 +167,9 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
         (&["CodePush\\a"], &[]),
         (&[], &["CodePush\\a"]),
         (&["__MACOSX\\a"], &[]),
+        (&["__MACOSX/main.jsbundle"], &[]),
+        (&[], &["__MACOSX/CodePush/a"]),
+        (&["__MACOSX/._a/b"], &["__MACOSX/._a/b"]),
         (&["CodePush/é"], &[]),
         (&[], &["CodePush/图"]),
         (&["CodePush/é"], &["CodePush/é"]),
@@ -198,7 +201,7 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
         (&["CodePush/a/b/"], &["CodePush/a"]),
         (&["CodePush/a"], &["CodePush/a/b"]),
         (&["CodePush/a/.DS_Store"], &["CodePush/a"]),
-        (&["__MACOSX/a"], &["__macosx"]),
+        (&["__MACOSX/._a"], &["__macosx"]),
         (&["codepush/a"], &[]),
         (&[], &["CodePush/a/b", "CodePush/A/c"]),
         (&["CodePush/\u{212a}/"], &["CodePush/k/a"]),
@@ -206,7 +209,7 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
     ];
     let package = |main, names: &[&str]| {
         let files: Vec<_> = names.iter().map(|name| (*name, "")).collect();
-        Uploaded::with(&[&[main], &files[..]].concat())
+        Uploaded::earlier(&[&[main], &files[..]].concat())
     };
     for (base, target) in cases {
         let packages = (package(MAIN, base), package(MAIN_2, target));
@@ -218,7 +221,8 @@ fn names_that_some_device_gets_wrong_get_no_diff() {
     }
     let allowed: &[(&[&str], &[&str])] = &[
         (&["CodePush/app.json"], &["CodePush/app.json"]),
-        (&["__MACOSX/é"], &["__MACOSX/É"]),
+        (&["__MACOSX/._é"], &["__MACOSX/._É"]),
+        (&["__MACOSX/.DS_Store", "__MACOSX/a/"], &["__MACOSX/CodePush/._a"]),
         (&["CodePush/a/"], &["CodePush/A/", "CodePush/a b/c"]),
         (&["CodePush/a/b"], &["CodePush/ab"]),
         (&["www/index.html"], &[]),
@@ -263,10 +267,103 @@ fn a_new_file_in_the_place_of_a_folder_of_another_package_is_found() {
 }
 
 #[test]
+fn another_package_with_files_that_devices_do_not_verify_prevents_every_diff() {
+    let target = Uploaded::with(&[MAIN, ("CodePush/x", "")]);
+    for (name, found) in [
+        ("__MACOSX/main.jsbundle", true),
+        ("__MACOSX\\main.jsbundle", true),
+        ("CodePush/.DS_Store/main.jsbundle", true),
+        ("__MACOSX/._main.jsbundle", false),
+    ] {
+        let mut buried = diff::Buried::new(&target.manifest);
+        buried.look_at(&Uploaded::earlier(&[MAIN, (name, "")]).layout);
+        // Also the diff from a package with all of the files.
+        assert_eq!(buried.prevented(&target.manifest), found.then_some(name));
+    }
+}
+
+#[test]
+fn another_package_with_too_long_paths_prevents_every_diff() {
+    let target = Uploaded::with(&[MAIN]);
+    for separator in ["/", "\\"] {
+        for (count, is_too_long) in [(700, false), (900, true)] {
+            // The paths of a file and its folders have 30,000 bytes, and 24 MiB are allowed.
+            let folders = format!("folder-of-15-by{separator}").repeat(60);
+            let items: Vec<Item> = (0..count).map(|number| Item::new(format!("{folders}{number}"), "")).collect();
+            let mut buried = diff::Buried::new(&target.manifest);
+            buried.look_at(&Uploaded::of(&items).layout);
+            assert_eq!(buried.prevented(&target.manifest).is_some(), is_too_long, "{count} {separator}");
+        }
+    }
+}
+
+/// Names that are one on some disk. Some begin with a combining character.
+const SPELLINGS: [&[&str]; 6] = [
+    &["a", "A"],
+    &["\u{e9}", "e\u{301}", "\u{c9}"],
+    &["stra\u{df}e", "STRASSE"],
+    &["\u{338}x", "\u{338}X"],
+    &["\u{1100}\u{1161}", "\u{ac00}"],
+    &["aa"],
+];
+
+/// A path of random folders, which of the spellings it has, and the path itself.
+fn spelled(random: &mut Random, separators: &[&str]) -> (Vec<usize>, String) {
+    let kinds: Vec<usize> = (0..=random.below(4)).map(|_| random.below(SPELLINGS.len())).collect();
+    let mut path = String::new();
+    for kind in &kinds {
+        if !path.is_empty() {
+            path.push_str(separators[random.below(separators.len())]);
+        }
+        path.push_str(SPELLINGS[*kind][random.below(SPELLINGS[*kind].len())]);
+    }
+    (kinds, path)
+}
+
+#[test]
+fn files_in_the_place_of_folders_are_those_with_the_path_of_a_folder_in_some_spelling() {
+    let mut random = Random(28);
+    let (mut buried_files, mut free_files) = (0, 0);
+    for _ in 0..300 {
+        let mut packages = Vec::new();
+        let mut folders = Vec::new();
+        for _ in 0..3 {
+            let mut items = Vec::new();
+            for number in 0..2 {
+                let (kinds, path) = spelled(&mut random, &["/", "\\"]);
+                let is_empty_folder = random.below(2) == 0;
+                // Each in a folder of its own, so that no two clash.
+                let top = format!("{number}");
+                items.push(Item::new(format!("{top}/{path}{}", if is_empty_folder { "/" } else { "" }), ""));
+                let count = kinds.len() - usize::from(!is_empty_folder);
+                folders.extend((1..=count).map(|end| (top.clone(), kinds[..end].to_vec())));
+            }
+            packages.push(Uploaded::of(&[&items[..], &[Item::new("main.jsbundle", "")]].concat()));
+        }
+        for number in 0..2 {
+            let top = format!("{number}");
+            let (kinds, path) = spelled(&mut random, &["/"]);
+            let target = Uploaded::with(&[(&format!("{top}/{path}"), "")]);
+            let mut buried = diff::Buried::new(&target.manifest);
+            packages.iter().for_each(|package| buried.look_at(&package.layout));
+            let is_buried = folders.contains(&(top, kinds));
+            assert_eq!(
+                buried.prevented(&Manifest::new()).is_some(),
+                is_buried,
+                "{path} {:?}",
+                packages.iter().map(|p| &p.layout).collect::<Vec<_>>()
+            );
+            if is_buried { buried_files += 1 } else { free_files += 1 }
+        }
+    }
+    assert!(buried_files > 50 && free_files > 50, "{buried_files} {free_files}");
+}
+
+#[test]
 fn the_first_unsafe_name_is_named_with_what_is_wrong() {
     let package = |names: &[&str]| {
         let files: Vec<_> = names.iter().map(|name| (*name, "")).collect();
-        Uploaded::with(&[&[MAIN], &files[..]].concat())
+        Uploaded::earlier(&[&[MAIN], &files[..]].concat())
     };
     let (image, more): (&[&str], &[&str]) = (&["CodePush/a.png"], &["CodePush/b.png"]);
     for (base, target, path, fault, is_in_target) in [
@@ -275,6 +372,8 @@ fn the_first_unsafe_name_is_named_with_what_is_wrong() {
         (&["CodePush/ü"], &["app.json"], "app.json", NameFault::Reserved, true),
         (image, &["CodePush/a\\b"], "CodePush/a\\b", NameFault::Backslash, true),
         (image, &["CodePush/__MACOSX/a"], "CodePush/__MACOSX/a", NameFault::Unhashed, true),
+        (image, &["__MACOSX/a.js"], "__MACOSX/a.js", NameFault::Unhashed, true),
+        (&["__MACOSX/a.js"], image, "__MACOSX/a.js", NameFault::Unhashed, false),
         (image, &["www/index.html"], MAIN.0, NameFault::Outside("www"), true),
         (image, &["CodePush/A.png"], "CodePush/A.png", NameFault::Clash, true),
         (&["CodePush/a/b", "CodePush/A/c"], image, "CodePush/A", NameFault::Clash, false),

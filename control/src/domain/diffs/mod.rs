@@ -3,6 +3,7 @@
 //!
 //! - `choice`: from which packages a release needs a diff (pure).
 //! - `packages`: reads packages from storage, which is not trusted.
+//! - `history`: what of the app's newest packages prevents diffs.
 //! - `making`: makes one diff, and applies it as a device would before anybody is offered it.
 //! - `trial`: work that may fail again and again, or end the process.
 //! - `surplus`: what is forgotten, so that rows are bounded (pure).
@@ -15,6 +16,7 @@
 
 pub mod choice;
 pub mod given;
+mod history;
 pub mod listing;
 pub mod lost;
 mod making;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use shared::archive;
-use shared::diff::{Buried, Layout, LayoutRead};
+use shared::diff::{Layout, LayoutRead};
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::AppId;
 use shared::package::Manifest;
@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::Problem;
-use super::repo::{self, ReleaseRow};
+use super::repo::ReleaseRow;
 use super::trial::{Failure, Worked, in_time};
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result};
@@ -22,8 +22,6 @@ use crate::domain::error::{Error, Result};
 const MAX_MANIFEST: u64 = 8 << 20;
 /// The longest directory of an archive, in bytes.
 const MAX_DIRECTORY: u64 = 16 << 20;
-/// How many other packages of an app are looked at, the newest first, for folders that devices may still have.
-const HISTORY: i64 = 50;
 /// Bytes that are copied at once.
 const BUFFER: usize = 128 << 10;
 
@@ -53,6 +51,19 @@ pub(super) async fn files(app: &Context, of: &AppId, release: &ReleaseRow, damag
 }
 
 async fn read_files(app: &Context, of: &AppId, release: &ReleaseRow, damaged: Problem) -> Worked<Files> {
+    let manifest = match read_manifest(app, of, release, damaged).await? {
+        Ok(manifest) => manifest,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    Ok(read_layout(app, of, &release.blob_sha256, damaged).await?.map(|layout| Files { manifest, layout }))
+}
+
+/// Reads only the files of a release's package and their hashes.
+pub(super) async fn manifest(app: &Context, of: &AppId, release: &ReleaseRow, damaged: Problem) -> Worked<Manifest> {
+    in_time(read_manifest(app, of, release, damaged)).await
+}
+
+async fn read_manifest(app: &Context, of: &AppId, release: &ReleaseRow, damaged: Problem) -> Worked<Manifest> {
     let Some(manifest) = &release.manifest_sha256 else { return Ok(Err(damaged)) };
     let bytes = match end(app, of, manifest, None, MAX_MANIFEST).await? {
         Ok((bytes, _)) => bytes,
@@ -60,12 +71,15 @@ async fn read_files(app: &Context, of: &AppId, release: &ReleaseRow, damaged: Pr
     };
     let expected = manifest.clone();
     let parsed = blocking(move || (Sha256Hex::of(&bytes) == expected).then(|| Manifest::from_json(&bytes).ok()).flatten());
-    let Some(manifest) = parsed.await? else { return Ok(Err(damaged)) };
-    Ok(layout(app, of, &release.blob_sha256, damaged).await?.map(|layout| Files { manifest, layout }))
+    Ok(parsed.await?.ok_or(damaged))
 }
 
-/// Reads the layout of a bundle.
-async fn layout(app: &Context, of: &AppId, bundle: &Sha256Hex, damaged: Problem) -> Worked<Layout> {
+/// Reads only the layout of a bundle.
+pub(super) async fn layout(app: &Context, of: &AppId, bundle: &Sha256Hex) -> Worked<Layout> {
+    in_time(read_layout(app, of, bundle, Problem::BaseDamaged)).await
+}
+
+async fn read_layout(app: &Context, of: &AppId, bundle: &Sha256Hex, damaged: Problem) -> Worked<Layout> {
     let mut count = archive::MIN_TAIL;
     // The second time, all of the directory is read.
     for _ in 0..2 {
@@ -80,22 +94,6 @@ async fn layout(app: &Context, of: &AppId, bundle: &Sha256Hex, damaged: Problem)
         }
     }
     Ok(Err(damaged))
-}
-
-/// The files of a package that devices may have a folder in the place of, by the newest packages of the app. Those that are missing or damaged are left out. Errors:
-/// the database's and the storage's.
-pub(super) async fn buried(app: &Context, of: &AppId, target: &Target) -> Result<Buried> {
-    let bundles = repo::bundles(&mut app.db.read().await?, of, HISTORY).await?;
-    let mut found = Buried::new(&target.files.manifest);
-    for bundle in &bundles {
-        let Ok(layout) = in_time(layout(app, of, bundle, Problem::BaseDamaged)).await? else { continue };
-        found = blocking(move || {
-            found.look_at(&layout);
-            found
-        })
-        .await?;
-    }
-    Ok(found)
 }
 
 /// Reads a release's package, and copies its archive to this machine.

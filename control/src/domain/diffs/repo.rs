@@ -35,7 +35,7 @@ const STALE: &str = "SELECT target_sha256, target_hash, base_sha256 FROM package
     EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.target_sha256) \
     AND EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.base_sha256) \
     AND (blob_sha256 IS NULL OR EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.blob_sha256))) LIMIT $2";
-const BUNDLES: &str = "SELECT blob_sha256 FROM releases WHERE app_id = $1 AND manifest_sha256 IS NOT NULL \
+const BUNDLES: &str = "SELECT blob_sha256, MIN(upload_time) AS first_time FROM releases WHERE app_id = $1 AND manifest_sha256 IS NOT NULL \
     GROUP BY blob_sha256 ORDER BY MAX(upload_time) DESC, blob_sha256 LIMIT $2";
 // Only what is offered, or would be.
 const STAMP_OF_NEEDED: &str = "SELECT b.last_used_time FROM blobs b WHERE b.app_id = $1 AND b.sha256 = $2 AND b.is_diff AND b.deleting = FALSE AND ( \
@@ -229,9 +229,18 @@ pub async fn stale(tx: &mut ReadTx, app: &AppId, limit: i64) -> sqlx::Result<Vec
     on!(tx, |conn| sqlx::query_as(STALE).bind(app).bind(limit).fetch_all(conn).await)
 }
 
+/// A bundle of an app's releases.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct BundleRow {
+    /// The bundle.
+    pub blob_sha256: Sha256Hex,
+    /// When the first release with it was created.
+    pub first_time: UnixMillis,
+}
+
 /// The bundles of an app's releases, those of the newest releases first. Single files are left out.
-pub async fn bundles(tx: &mut ReadTx, app: &AppId, limit: i64) -> sqlx::Result<Vec<Sha256Hex>> {
-    on!(tx, |conn| sqlx::query_scalar(BUNDLES).bind(app).bind(limit).fetch_all(conn).await)
+pub async fn bundles(tx: &mut ReadTx, app: &AppId, limit: i64) -> sqlx::Result<Vec<BundleRow>> {
+    on!(tx, |conn| sqlx::query_as(BUNDLES).bind(app).bind(limit).fetch_all(conn).await)
 }
 
 /// The stamp of the last use of a diff's blob; `None` if the blob is no diff, or if nothing refers to it.

@@ -9,10 +9,12 @@ use std::sync::Arc;
 use shared::diff::Buried;
 use shared::hash::{PackageHash, Sha256Hex};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
+use shared::package::Manifest;
 use shared::snapshot::{ReleaseOutline, offered};
 use shared::time::UnixMillis;
 
 use super::choice::{self, Base, Devices, Known, Ranges};
+use super::history::{self, History};
 use super::packages::{self, Target};
 use super::repo::{self, MadeRow, ReleaseRow};
 use super::surplus::Surplus;
@@ -327,6 +329,14 @@ impl Need {
         self.bases.iter().filter(|base| !self.made.contains_key(&base.blob_sha256)).cloned().collect()
     }
 
+    /// The packages whose diff was made in an earlier turn, and that the release does not have yet.
+    fn earlier(&self) -> Vec<ReleaseRow> {
+        let present = self.present();
+        let made = |base: &ReleaseRow| self.made.get(&base.blob_sha256).and_then(|row| Some((row.blob_sha256.as_ref()?, row.size)));
+        let is_new = |base: &&ReleaseRow| made(base).is_some_and(|made| present.get(&base.package_hash) != Some(&made));
+        self.bases.iter().filter(is_new).cloned().collect()
+    }
+
     /// The diffs that the release should have, by source hash.
     fn due(&self) -> BTreeMap<&PackageHash, (&Sha256Hex, i64)> {
         let stay = self.attached.iter().filter(|diff| self.kept.contains(&diff.source_hash));
@@ -351,6 +361,15 @@ impl Need {
     }
 }
 
+/// What diffs to a release are made from.
+#[derive(Debug)]
+struct Ready {
+    target: Arc<Target>,
+    buried: Buried,
+    /// When the app's other packages were looked at.
+    looked: UnixMillis,
+}
+
 /// Makes the missing diffs until it is enough, then attaches what is there.
 async fn satisfy(
     app: &Context,
@@ -359,46 +378,112 @@ async fn satisfy(
     (lease, attempts): (&Lease, &mut i64),
     is_enough: impl Fn() -> bool,
 ) -> Result<()> {
-    let missing = need.missing();
+    let release = need.target.clone();
+    let mut trial = Trial { app, of, target: release.target(), lease, attempts: *attempts, is_suspect: need.is_suspect };
+    let (missing, earlier) = (need.missing(), need.earlier());
     if !missing.is_empty() {
-        let release = need.target.clone();
-        let mut trial = Trial { app, of, target: release.target(), lease, attempts: *attempts, is_suspect: need.is_suspect };
-        let target = match room(app, of).await? {
-            Err(problem) => Err(problem),
-            Ok(_) => {
-                let reading = Box::pin(packages::target(app, of, &release));
-                trial.run(&missing, Problem::TargetDamaged, reading).await?
-            }
-        };
-        let buried = match &target {
-            // What is on trial may be an object of the history: it is not read again.
-            Ok(target) if trial.is_on() => Some(Buried::new(&target.files.manifest)),
-            Ok(target) => Some(packages::buried(app, of, target).await?),
-            Err(_) => None,
-        };
-        for base in missing {
-            let row = match (&target, &buried) {
-                (Ok(target), Some(buried)) => {
-                    let making = Box::pin(make(app, of, (target, buried), &base));
-                    let made = trial.run(std::slice::from_ref(&base), Problem::BaseDamaged, making).await?;
-                    made.unwrap_or_else(|problem| failed(&base, problem, app))
-                }
-                (Err(problem), _) => failed(&base, *problem, app),
-                (Ok(_), None) => continue,
-            };
-            warn_of(&need, &base, &row);
-            trial.record(&row).await?;
-            need.made.insert(row.base_sha256.clone(), row);
-            if is_enough() {
-                break;
-            }
-        }
-        *attempts = trial.attempts;
+        make_missing(&mut need, &mut trial, missing, is_enough).await?;
     }
+    if !earlier.is_empty() {
+        look_again(&mut need, &mut trial, earlier).await?;
+    }
+    *attempts = trial.attempts;
     if need.due() != need.present() {
         attach(app, of, &need).await?;
     }
     Ok(())
+}
+
+async fn make_missing(need: &mut Need, trial: &mut Trial<'_>, missing: Vec<ReleaseRow>, is_enough: impl Fn() -> bool) -> Result<()> {
+    let (app, of) = (trial.app, trial.of);
+    let target = match room(app, of).await? {
+        Err(problem) => Err(problem),
+        Ok(_) => {
+            let reading = Box::pin(packages::target(app, of, &need.target));
+            trial.run(&missing, Problem::TargetDamaged, reading).await?
+        }
+    };
+    let ready = match target {
+        Ok(target) => {
+            let history = History::read(app, of).await?;
+            let buried = history::look(trial, &history.bundles(), &need.made, &missing, &target.files.manifest).await?;
+            Ok(Ready { target, buried, looked: history.time })
+        }
+        Err(problem) => Err(problem),
+    };
+    for base in missing {
+        let row = match &ready {
+            Ok(ready) => {
+                let making = Box::pin(make(app, of, ready, &base));
+                let made = trial.run(std::slice::from_ref(&base), Problem::BaseDamaged, making).await?;
+                made.unwrap_or_else(|problem| failed(&base, problem, app))
+            }
+            Err(problem) => failed(&base, *problem, app),
+        };
+        warn_of(need, &base, &row);
+        trial.record(&row).await?;
+        need.made.insert(row.base_sha256.clone(), row);
+        if is_enough() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Looks at the packages that came after diffs of earlier turns, before these are attached: a device of such a package can have a folder in the place of a file.
+/// Reads nothing if there is no such package.
+async fn look_again(need: &mut Need, trial: &mut Trial<'_>, earlier: Vec<ReleaseRow>) -> Result<()> {
+    let (app, of, target) = (trial.app, trial.of, need.target.clone());
+    let history = History::read(app, of).await?;
+    let mut newer: BTreeSet<&Sha256Hex> = BTreeSet::new();
+    let bases: Vec<ReleaseRow> = earlier
+        .into_iter()
+        .filter(|base| {
+            let Some(made) = need.made.get(&base.blob_sha256) else { return false };
+            let found = history.newer_than(made, &target.blob_sha256);
+            newer.extend(&found);
+            !found.is_empty()
+        })
+        .collect();
+    if bases.is_empty() {
+        return Ok(());
+    }
+    let newer: Vec<&Sha256Hex> = newer.into_iter().collect();
+    let is_on_trial = trial.is_on();
+    let reading = Box::pin(packages::manifest(app, of, &target, Problem::TargetDamaged));
+    let buried = match trial.run(&bases, Problem::TargetDamaged, reading).await? {
+        Ok(manifest) => Ok(history::look(trial, &newer, &need.made, &bases, &manifest).await?),
+        Err(problem) => Err(problem),
+    };
+    for base in bases {
+        let problem = match &buried {
+            Ok(buried) => prevented(trial, buried, &base).await?,
+            Err(problem) => Some(*problem),
+        };
+        let row = match (problem, need.made.get(&base.blob_sha256)) {
+            (Some(problem), _) => failed(&base, problem, app),
+            // On trial, it was recorded as unfinished in the meantime.
+            (None, Some(made)) if is_on_trial => made.clone(),
+            (None, _) => continue,
+        };
+        warn_of(need, &base, &row);
+        trial.record(&row).await?;
+        need.made.insert(row.base_sha256.clone(), row);
+    }
+    Ok(())
+}
+
+/// Why there can be no diff from a package any more.
+async fn prevented(trial: &Trial<'_>, buried: &Buried, base: &ReleaseRow) -> Result<Option<Problem>> {
+    // Then nothing is found for any package.
+    if buried.prevented(&Manifest::new()).is_none() {
+        return Ok(None);
+    }
+    let reading = Box::pin(packages::manifest(trial.app, trial.of, base, Problem::BaseDamaged));
+    Ok(match trial.run(std::slice::from_ref(base), Problem::BaseDamaged, reading).await? {
+        Ok(manifest) => buried.prevented(&manifest).map(|_| Problem::UnsafeNames),
+        Err(problem) => Some(problem),
+    })
 }
 
 /// Warns of what has to be repaired.
@@ -426,26 +511,27 @@ async fn room(app: &Context, of: &AppId) -> Result<std::result::Result<u64, Prob
 }
 
 /// Makes and stores one diff.
-async fn make(app: &Context, of: &AppId, (target, buried): (&Arc<Target>, &Buried), base: &ReleaseRow) -> Worked<MadeRow> {
+async fn make(app: &Context, of: &AppId, ready: &Ready, base: &ReleaseRow) -> Worked<MadeRow> {
     let files = match packages::files(app, of, base, Problem::BaseDamaged).await? {
         Ok(files) => files,
         Err(problem) => return Ok(Err(problem)),
     };
-    if buried.prevented(&files.manifest).is_some() {
+    if ready.buried.prevented(&files.manifest).is_some() {
         return Ok(Err(Problem::UnsafeNames));
     }
     let room = match room(app, of).await? {
         Ok(room) => room,
         Err(problem) => return Ok(Err(problem)),
     };
-    let made = match making::make(app, files, target, room).await? {
+    let made = match making::make(app, files, &ready.target, room).await? {
         Ok(made) => made,
         Err(problem) => return Ok(Err(problem)),
     };
     upload::store(app, of, &made.sha256, made.file.path(), Purpose::Diff).await?;
     let size = i64::try_from(made.size).map_err(Error::internal)?;
-    let row = MadeRow { base_sha256: base.blob_sha256.clone(), blob_sha256: Some(made.sha256), size, problem: None, made_time: app.now() };
-    Ok(Ok(row))
+    // A package that came meanwhile is newer.
+    let made_time = ready.looked;
+    Ok(Ok(MadeRow { base_sha256: base.blob_sha256.clone(), blob_sha256: Some(made.sha256), size, problem: None, made_time }))
 }
 
 /// Lets devices be offered the diffs that are there, and no others.

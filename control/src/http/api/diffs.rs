@@ -28,7 +28,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 /// There is no diff between packages with names of files that some SDK gets wrong (`unsafe_names`). Safe names have printable ASCII characters except
 /// `: % # ? ;` and backslashes. No two differ only in case, no file is where the other package has a folder, no new file is where
 /// one of the app's 50 newest packages has one, and none is named `__MACOSX`, or is in a folder
-/// `.DS_Store` or `.codepushrelease`. At the top of a package, `app.json` and `hotcodepush.json` are taken. If there is a folder `www` or `public` at the top,
+/// `.DS_Store` or `.codepushrelease`. No file is in `__MACOSX`, except those that macOS writes, neither in both packages nor in one of the 50 newest. At the top of a package, `app.json` and `hotcodepush.json` are taken. If there is a folder `www` or `public` at the top,
 /// all files are in it.
 #[utoipa::path(
     get,

@@ -99,6 +99,18 @@ impl Uploaded {
         Self { manifest: contents.manifest.unwrap(), layout, bytes }
     }
 
+    /// A package of these files, stored before some names were refused.
+    pub(super) fn earlier(names: &[(&str, &str)]) -> Self {
+        let items: Vec<Item> = names.iter().map(|(name, data)| Item::new(*name, *data)).collect();
+        let bytes = zip(&items);
+        let LayoutRead::Known(layout) = Layout::read(&bytes, bytes.len() as u64).unwrap() else { unreachable!("all of it was given") };
+        let mut manifest = Manifest::new();
+        for item in &items {
+            manifest.insert(&item.name, Sha256Hex::of(&item.data));
+        }
+        Self { bytes, manifest, layout }
+    }
+
     /// A package of these files.
     pub(super) fn with(files: &[(&str, &str)]) -> Self {
         let items: Vec<Item> = files.iter().map(|(name, data)| Item::new(*name, *data)).collect();

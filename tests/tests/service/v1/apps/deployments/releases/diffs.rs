@@ -25,6 +25,14 @@ pub(super) fn package(content: &str) -> Bundle {
     Bundle::of(&[("CodePush/main.jsbundle", content.as_bytes()), ("CodePush/assets/video.mp4", &noise(1))])
 }
 
+/// As [`package`], with further files of one byte.
+pub(super) fn package_with(content: &str, names: &[&str]) -> Bundle {
+    let video = noise(1);
+    let mut files = vec![("CodePush/main.jsbundle", content.as_bytes()), ("CodePush/assets/video.mp4", video.as_slice())];
+    files.extend(names.iter().map(|name| (*name, &b"x"[..])));
+    Bundle::of(&files)
+}
+
 /// Bytes that cannot be compressed.
 pub(super) fn noise(seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
@@ -349,12 +357,8 @@ async fn a_file_where_an_earlier_diff_may_have_left_an_empty_folder_has_no_diff(
     let app = with_diffs().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
-    let video = noise(1);
-    let with = |content: &str, more: &[(&str, &[u8])]| {
-        Bundle::of(&[&[("CodePush/main.jsbundle", content.as_bytes()), ("CodePush/video.mp4", video.as_slice())], more].concat())
-    };
     let mut hashes = Vec::new();
-    for bundle in [with("one", &[("CodePush/x/f", b"f")]), with("two", &[]), with("three", &[("CodePush/x", b"x")])] {
+    for bundle in [package_with("one", &["CodePush/x/f"]), package("two"), package_with("three", &["CodePush/x"])] {
         hashes.push(text(&upload(&ada, "Staging", &bundle).await, "packageHash").to_owned());
         app.diffs_settled().await;
     }
@@ -365,10 +369,37 @@ async fn a_file_where_an_earlier_diff_may_have_left_an_empty_folder_has_no_diff(
     }
     assert_eq!(app.texts("SELECT problem FROM package_diffs WHERE problem IS NOT NULL", &[]).await, ["unsafe_names", "unsafe_names"]);
     // Devices of v3 have the file, so nothing is in its place.
-    upload(&ada, "Staging", &with("four", &[("CodePush/x", b"x")])).await;
+    upload(&ada, "Staging", &package_with("four", &["CodePush/x"])).await;
     app.diffs_settled().await;
     let offered = check(&app, &staging, Some(&hashes[2])).await;
     assert!(offered["package_size"].as_u64().unwrap() < 20_000, "{offered}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_diff_is_not_offered_again_if_a_package_after_it_has_a_folder_in_the_place_of_its_file() {
+    let app = with_diffs().await;
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    let mut hashes = Vec::new();
+    for bundle in [package("one"), package_with("two", &["CodePush/x"]), package_with("three", &["CodePush/x/f"])] {
+        hashes.push(text(&upload(&ada, "Staging", &bundle).await, "packageHash").to_owned());
+        app.diffs_settled().await;
+        app.clock.advance(HOUR);
+    }
+    assert_eq!(app.number("SELECT COUNT(*) FROM package_diffs WHERE blob_sha256 IS NOT NULL").await, 2, "from v1 to v2, and to v3");
+    // A device of v3 that is offered v1 as a diff keeps the folder, and can then not have the file of v2.
+    for label in ["v1", "v2"] {
+        ada.post("/v1/apps/demo/deployments/Staging/rollbacks", json!({ "targetRelease": label })).await.assert(201);
+        app.diffs_settled().await;
+        app.clock.advance(HOUR);
+    }
+    let offered = check(&app, &staging, Some(&hashes[0])).await;
+    assert_eq!((offered["label"].as_str(), offered["package_hash"].as_str()), (Some("v5"), Some(hashes[1].as_str())));
+    assert!(offered["package_size"].as_u64().unwrap() > 20_000, "{offered}");
+    let sources = ada.get("/v1/apps/demo/deployments/Staging/releases/v5/diffs").await.assert(200)["diffs"]["sources"].take();
+    let found: Vec<_> =
+        sources.as_array().unwrap().iter().map(|source| (source["labels"][0].as_str(), source["problem"].as_str())).collect();
+    assert_eq!(found, [(Some("v4"), Some("unsafe_names")), (Some("v3"), Some("unsafe_names"))]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,7 +13,7 @@ use tests::logged;
 use tests::wait::until;
 use tests::{Bundle, Client, TestApp};
 
-use super::diffs::{HOUR, attached, check, package, text, upload};
+use super::diffs::{HOUR, attached, check, package, package_with, text, upload};
 
 const DAY: i64 = 24 * HOUR;
 
@@ -57,6 +57,17 @@ pub(super) async fn second_process(app: &TestApp) -> (AppState, TempDir) {
 
 pub(super) fn job(state: &AppState) -> Diffs {
     Diffs::new(Arc::clone(&state.context), Queue::new(&state.context, Kind::Diffs).unwrap())
+}
+
+/// A process that never comes to an end at a slow object, and is then dead for so long that its lease has expired.
+async fn die(app: &TestApp, state: &AppState) {
+    let reads = app.bucket_ref().slow_reads();
+    let mut job = job(state);
+    tokio::select! {
+        round = job.round() => panic!("it ended: {round:?}"),
+        () = until("the package is read", async || (app.bucket_ref().slow_reads() > reads).then_some(())) => {}
+    }
+    app.clock.advance(31_000);
 }
 
 /// Works until nothing is to be done now.
@@ -163,6 +174,88 @@ async fn what_cannot_be_written_is_no_damage_of_a_package() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn failures_do_not_hide_the_folders_of_earlier_packages() {
+    let app = with_bucket().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let broken = package("broken");
+    upload(&ada, "Production", &broken).await;
+    for bundle in [package_with("one", &["CodePush/x/f"]), package("two"), package_with("three", &["CodePush/x"])] {
+        upload(&ada, "Staging", &bundle).await;
+    }
+    let (state, _folder) = second_process(&app).await;
+    let mut job = job(&state);
+    // What cannot be written says nothing about packages; one that cannot be read is left out, and the others are looked at.
+    let temporary = state.context.storage.temp_dir().to_owned();
+    std::fs::remove_dir_all(&temporary).unwrap();
+    for failures in 1..=3 {
+        job.round().await.unwrap();
+        assert_eq!(app.number("SELECT attempts FROM outbox WHERE kind = 'diffs'").await, failures);
+        app.clock.advance(HOUR);
+    }
+    std::fs::create_dir(&temporary).unwrap();
+    app.bucket_ref().break_reads(&key(&app, &broken).await.to_string());
+    job.round().await.unwrap();
+    assert_eq!(app.number("SELECT attempts FROM outbox WHERE kind = 'diffs'").await, 4, "it may pass");
+    assert_eq!(app.number("SELECT COUNT(*) FROM package_diffs").await, 0);
+    app.clock.advance(HOUR);
+    work(&app, &mut job).await;
+    let is_unsafe = |label| line(label, "none", json!("unsafe_names"));
+    assert_eq!(diffs(&ada, "v3").await, [is_unsafe("v2"), is_unsafe("v1")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_ends_at_a_package_of_another_deployment_leaves_unfinished_diffs() {
+    let app = with_bucket().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let poisoned = package("poisoned");
+    upload(&ada, "Production", &poisoned).await;
+    for content in ["one", "two"] {
+        upload(&ada, "Staging", &package(content)).await;
+    }
+    app.bucket_ref().slow_down(&key(&app, &poisoned).await.to_string());
+    let (state, _folder) = second_process(&app).await;
+    for _ in 0..5 {
+        assert_eq!(problems(&app).await, [""; 0]);
+        die(&app, &state).await;
+    }
+    let mut next = job(&state);
+    work(&app, &mut next).await;
+    assert_eq!(diffs(&ada, "v2").await, [line("v1", "none", json!("unfinished"))]);
+    // A week later, it can be read.
+    app.bucket_ref().mend_reads();
+    app.clock.advance(7 * DAY);
+    work(&app, &mut next).await;
+    assert_eq!(diffs(&ada, "v2").await, [line("v1", "ready", Value::Null)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_promotion_of_packages_that_have_a_diff_reads_nothing() {
+    let app = with_bucket().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    upload(&ada, "Staging", &package("zero")).await;
+    app.clock.advance(HOUR);
+    for deployment in ["Staging", "Production"] {
+        upload(&ada, deployment, &package("one")).await;
+    }
+    upload(&ada, "Staging", &package("two")).await;
+    let (state, _folder) = second_process(&app).await;
+    let mut job = job(&state);
+    work(&app, &mut job).await;
+    assert_eq!(app.number("SELECT COUNT(*) FROM release_diffs").await, 2);
+    app.clock.advance(HOUR);
+    for object in app.bucket_ref().objects() {
+        app.bucket_ref().break_reads(&object);
+    }
+    ada.post("/v1/apps/demo/deployments/Staging/promotions", json!({ "destination": "Production", "packageInfo": {} })).await.assert(201);
+    work(&app, &mut job).await;
+    assert_eq!(app.number("SELECT COUNT(*) FROM release_diffs").await, 3);
+    assert_eq!(app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'diffs'").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_long_turn_makes_one_diff_and_then_the_account_rests() {
     let app = with_bucket().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
@@ -216,19 +309,9 @@ async fn a_package_that_ends_the_process_again_and_again_is_given_up_and_the_oth
     let object = key(&app, &poisoned).await.to_string();
     app.bucket_ref().slow_down(&object);
     let (state, _folder) = second_process(&app).await;
-    let die = async || {
-        let reads = app.bucket_ref().slow_reads();
-        let mut job = job(&state);
-        tokio::select! {
-            round = job.round() => panic!("it ended: {round:?}"),
-            () = until("the package is read", async || (app.bucket_ref().slow_reads() > reads).then_some(())) => {}
-        }
-        // Until the lease has expired.
-        app.clock.advance(31_000);
-    };
     for _ in 0..5 {
         assert_eq!(problems(&app).await, [""; 0]);
-        die().await;
+        die(&app, &state).await;
     }
     let mut next = job(&state);
     work(&app, &mut next).await;
@@ -238,7 +321,7 @@ async fn a_package_that_ends_the_process_again_and_again_is_given_up_and_the_oth
 
     // A week later, one process finds out that it is still so; after another week, that it is not.
     app.clock.advance(7 * DAY);
-    die().await;
+    die(&app, &state).await;
     work(&app, &mut next).await;
     assert_eq!(problems(&app).await, ["unfinished"]);
     app.bucket_ref().mend_reads();
