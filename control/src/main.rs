@@ -678,8 +678,7 @@ async fn import_compare(given: &RawSettings, arguments: &CompareArguments) -> Re
     db.close().await;
     let report = report.map_err(|error| advised(&error, import::of_comparison(&error)))?;
     write!(std::io::stdout(), "{report}")?;
-    let Some(text) = report.objection() else { return Ok(()) };
-    Err(report.advice().map_or_else(|| text.clone(), |next| format!("{text}\n{next}")).into())
+    report.objection().map_or(Ok(()), |text| Err(format!("{text}\n{}", report.advice()).into()))
 }
 
 /// Reads an access key of another server.

@@ -205,6 +205,11 @@ impl Report {
         text.map_or(Ok(()), |text| writeln!(formatter, "  {text}"))
     }
 
+    /// Whether the source has no deployments at all.
+    pub fn is_empty(&self) -> bool {
+        self.deployments == 0
+    }
+
     /// The address of the other server.
     pub fn source(&self) -> &str {
         &self.source
@@ -256,6 +261,7 @@ impl Display for Report {
         };
         writeln!(formatter, "\nImported into the account {}:", printable(&self.account))?;
         for app in imported {
+            write_empty(formatter, &app.name, app.deployments.is_empty())?;
             app.deployments.iter().try_for_each(|deployment| write_deployment(formatter, &app.name, deployment))?;
             app.gone.iter().try_for_each(|name| write_gone(formatter, &app.name, name))?;
         }
@@ -333,7 +339,12 @@ fn write_deployment(formatter: &mut Formatter<'_>, app: &str, deployment: &Impor
 }
 
 /// What to say of a deployment that the source does not have any more.
-const GONE: &str = "no longer on the other server, but devices that ask here still get its releases";
+const GONE: &str = "no longer on the other server, so devices that ask there get status 404. Devices that ask here still get its releases";
+
+/// Says that the source has no deployments of an app.
+fn write_empty(formatter: &mut Formatter<'_>, app: &str, is_empty: bool) -> fmt::Result {
+    if is_empty { writeln!(formatter, "  {}: the other server has no deployments of this app", printable(app)) } else { Ok(()) }
+}
 
 fn write_gone(formatter: &mut Formatter<'_>, app: &str, deployment: &str) -> fmt::Result {
     writeln!(formatter, "  {}: {GONE}", printable(&format!("{app} / {deployment}")))?;

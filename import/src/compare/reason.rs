@@ -29,7 +29,7 @@ impl Side {
     }
 }
 
-/// A release by its labels. Those of a release that only one server has are equal.
+/// A release that both servers have, by its labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Named {
     pub(super) here: Label,
@@ -49,6 +49,38 @@ impl Display for Named {
     }
 }
 
+/// A release that differs between the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Differing {
+    /// Both have it.
+    Both(Named),
+    /// Only this server has it, under this label.
+    Only(Side, Label),
+}
+
+impl Display for Differing {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Both(named) => named.fmt(to),
+            Self::Only(Side::Old, label) => write!(to, "{label} (on the old server only)"),
+            Self::Only(Side::New, label) => write!(to, "{label} (here only)"),
+        }
+    }
+}
+
+/// What to do about a rollback that was made on the old server only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Rollback {
+    /// The next import takes it over.
+    Import,
+    /// Roll back to this release here.
+    To(Label),
+    /// Release the package of this release here again: the newest one is for other app versions, so that a rollback would be refused.
+    Again(Label),
+    /// Release its package, which is not here.
+    Release,
+}
+
 /// Why two answers differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Cause {
@@ -63,6 +95,8 @@ pub(super) enum Cause {
     PackedDifferently,
     /// Released on one server only, after the import or after the histories parted.
     Newer(Side, Label),
+    /// A rollback that was made on the old server only, by its label there.
+    RolledBack(Label, Rollback),
     /// Missing on one server.
     Missing(Side, Label),
     /// Not offered by the old server: missing, disabled, for other versions, or in a smaller rollout. The answers do not tell which.
@@ -77,12 +111,20 @@ pub(super) enum Cause {
     OtherOrder(Named),
     /// A mandatory release that only this server has makes an update that both offer mandatory.
     MandatoryBetween(Side, Label),
+    /// This server does not know the release that a device is on, so older mandatory releases count for it.
+    DeviceUnknown(Side),
+    /// The label that a device sends stands for another release on each server.
+    DeviceLabel,
+    /// Each server offers a release that the other one does not have.
+    OtherPackage(Named),
     /// The labels of a staged release differ, and with them the devices that are in it.
     Staged(Named),
     /// The old server's history is empty, and the one here is not.
     Cleared,
     /// Several releases differ.
-    Several(Vec<Named>),
+    Several(Vec<Differing>),
+    /// Several things about one release differ.
+    SeveralOf(Named, Vec<Property>),
     /// None of these: the members that differ.
     Unexplained(Vec<&'static str>),
     /// The new server does not answer by its own releases: the members that differ.
@@ -130,6 +172,11 @@ impl Cause {
         }
     }
 
+    /// Whether the old server's history would tell it more exactly.
+    pub(super) fn is_vague(&self) -> bool {
+        matches!(self, Self::NotOffered(_) | Self::NewerNotOffered(_))
+    }
+
     /// One or two plain sentences.
     pub(super) fn sentence(&self) -> String {
         match self {
@@ -148,15 +195,16 @@ impl Cause {
                 "{label} was released on the old server after the import. Import again, or release it here if this deployment has releases of its own."
             ),
             Self::Newer(Side::New, label) => format!("{label} was released here after the import. The old server does not have it."),
+            Self::RolledBack(label, advice) => {
+                format!("{label} on the old server is a rollback, which was made there only. {}", rolled_back(*advice))
+            }
             Self::Missing(Side::Old, label) => format!("{label} is missing on the old server."),
             Self::Missing(Side::New, label) => format!("{label} is missing here. The old server has it."),
             Self::NotOffered(label) => format!(
-                "The old server does not offer {label}: it is missing or disabled there, or has a smaller rollout or other target versions. \
-                 Use --key-file to see which."
+                "The old server does not offer {label}: it is missing or disabled there, or has a smaller rollout or other target versions."
             ),
             Self::NewerNotOffered(label) => format!(
-                "{label} was released here after the import. The old server does not offer it: it may be missing, disabled or rolled back there. \
-                 Use --key-file to see which."
+                "{label} was released here after the import. The old server does not offer it: it may be missing, disabled or rolled back there."
             ),
             Self::Differs(property, release, is_certain) => differs(*property, *release, *is_certain),
             Self::OtherLabel(Named { here, there }) => format!(
@@ -173,6 +221,17 @@ impl Cause {
                      There is nothing to release: both servers offer the same package."
                 )
             }
+            Self::DeviceUnknown(side) => format!(
+                "{} does not know the device's release, so older mandatory releases count there, and the update is mandatory there only. Both \
+                 servers offer the same package: there is nothing to do.",
+                side.name()
+            ),
+            Self::DeviceLabel => "The device's label stands for another release on each server, so the update is mandatory on one of them only. \
+                 Both servers offer the same package: there is nothing to do."
+                .to_owned(),
+            Self::OtherPackage(Named { here, there }) => format!(
+                "{here} here has no counterpart on the old server, and {there} there has none here: each server has another package."
+            ),
             Self::Staged(release) => format!(
                 "{release} is in a staged rollout. The label decides which devices are in it, so each server chose others, as many of them."
             ),
@@ -184,6 +243,10 @@ impl Cause {
             Self::Several(releases) => {
                 let releases: Vec<_> = releases.iter().map(ToString::to_string).collect();
                 format!("Several releases differ between the servers: {}.", releases.join(", "))
+            }
+            Self::SeveralOf(release, properties) => {
+                let properties: Vec<_> = properties.iter().map(|property| noun(*property)).collect();
+                format!("Several things about {release} differ between the servers: {}.", properties.join(", "))
             }
             Self::Unexplained(members) => format!("No reason found. Different: {}.", members.join(", ")),
             Self::NotItsReleases(members) => format!(
@@ -213,6 +276,29 @@ fn known(fault: KnownFault) -> &'static str {
              the update at every start."
         }
         KnownFault::EmptyRange => "The release has an empty target version on the old server. Here it is *, which means the same.",
+    }
+}
+
+/// What to do about a rollback on the old server.
+fn rolled_back(advice: Rollback) -> String {
+    match advice {
+        Rollback::Import => "Import again.".to_owned(),
+        Rollback::To(label) => format!("Its package is that of {label} here: `updraft release rollback --to {label}`."),
+        Rollback::Again(label) => format!(
+            "Its package is that of {label} here: release that one again, because the newest release here is for other app versions."
+        ),
+        Rollback::Release => "Its package is not here: release it here.".to_owned(),
+    }
+}
+
+fn noun(property: Property) -> &'static str {
+    match property {
+        Property::Disabled(_) => "whether it is disabled",
+        Property::Rollout => "rollout",
+        Property::Mandatory(_) => "mandatory flag",
+        Property::Range => "target versions",
+        Property::Description => "description",
+        Property::Package => "package",
     }
 }
 

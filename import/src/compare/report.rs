@@ -31,7 +31,9 @@ pub struct Report {
     pub(super) unasked: Vec<String>,
     /// Whether the checks are from a log.
     pub(super) has_log: bool,
-    /// Whether the old server's histories were read.
+    /// Whether a key of the old server was given, to read its histories.
+    pub(super) has_key: bool,
+    /// Whether any of them was read.
     pub(super) has_histories: bool,
     /// By deployment and causes: how many, and examples.
     pub(super) groups: BTreeMap<Group, (usize, Vec<String>)>,
@@ -69,8 +71,7 @@ impl Report {
                 Class::Unexplained => "unexplained",
                 Class::Explained => "explained",
             };
-            let reasons: Vec<_> = causes.iter().map(Cause::sentence).collect();
-            json!({ "kind": class, "deployment": deployment, "reasons": reasons, "checks": count, "examples": examples })
+            json!({ "kind": class, "deployment": deployment, "reasons": self.sentences(causes), "checks": count, "examples": examples })
         };
         json!({
             "old": self.old,
@@ -87,9 +88,25 @@ impl Report {
         })
     }
 
-    /// Whether the old server's histories were read.
-    pub fn has_histories(&self) -> bool {
-        self.has_histories
+    /// The causes in words, with what would make them more exact.
+    fn sentences(&self, causes: &[Cause]) -> Vec<String> {
+        let hint = |cause: &Cause| if cause.is_vague() && !self.has_key { " Use --key-file to see which." } else { "" };
+        causes.iter().map(|cause| cause.sentence() + hint(cause)).collect()
+    }
+
+    /// Why reasons are not exact, if no history of the old server was read.
+    fn doubt(&self, class: Class) -> Option<&'static str> {
+        match (class, self.has_histories, self.has_key) {
+            (Class::Failed, ..) | (_, true, _) => None,
+            (Class::Explained, false, false) => {
+                Some("Without --key-file, these reasons are the likely ones: a change on the old server can look the same.")
+            }
+            (Class::Explained, false, true) => {
+                Some("The old server's histories were not read, so these reasons are the likely ones: a change there can look the same.")
+            }
+            (Class::Unexplained, false, false) => Some("With --key-file, a key of the old server, its histories may tell the reasons."),
+            (Class::Unexplained, false, true) => Some("The old server's histories were not read. They may tell the reasons."),
+        }
     }
 
     /// Whether no check was answered in another way.
@@ -118,13 +135,14 @@ impl Report {
         (!unasked.is_empty()).then(|| format!("{whose} of {unasked}: it was not compared"))
     }
 
-    /// What to do if only checks are missing; `None` if something else stands against it.
-    pub fn advice(&self) -> Option<&'static str> {
+    /// What to do if there is an objection.
+    pub fn advice(&self) -> &'static str {
         let (is_other, is_missing) = (self.failed + self.unexplained + self.not_asked > 0, !self.unasked.is_empty());
         match (is_other, is_missing, self.has_log) {
-            (false, true, true) => Some("Give --deployment for those that the log has checks of, or another log."),
-            (false, true, false) => Some("Raise --checks."),
-            _ => None,
+            (false, true, true) => "Give --deployment for those that the log has checks of, or another log.",
+            (false, true, false) => "Raise --checks.",
+            _ if self.has_key => "See the reasons above.",
+            _ => "See the reasons above. With --key-file, an access key of the old server, they are exact.",
         }
     }
 }
@@ -149,19 +167,12 @@ impl Display for Report {
                     Class::Explained => "Different but explained:",
                 };
                 writeln!(formatter, "\n{title}")?;
-                if *class == Class::Explained && !self.has_histories {
-                    writeln!(
-                        formatter,
-                        "  Without --key-file, these reasons are the likely ones: a change on the old server can look the same."
-                    )?;
-                }
-                if *class == Class::Unexplained && !self.has_histories {
-                    writeln!(formatter, "  With --key-file, a key of the old server, its histories may tell the reasons.")?;
+                if let Some(doubt) = self.doubt(*class) {
+                    writeln!(formatter, "  {doubt}")?;
                 }
                 last = Some(class);
             }
-            let sentences: Vec<_> = causes.iter().map(Cause::sentence).collect();
-            writeln!(formatter, "  {}, {count} checks: {}", printable(deployment), printable(&sentences.join(" ")))?;
+            writeln!(formatter, "  {}, {count} checks: {}", printable(deployment), printable(&self.sentences(causes).join(" ")))?;
             examples.iter().try_for_each(|example| writeln!(formatter, "    {}", printable(example)))?;
         }
         Ok(())

@@ -69,6 +69,7 @@ impl Run {
         // Somebody may have released meanwhile.
         let after = if compared.has_differences() { here.read().await.map_err(CompareError::Here)? } else { deployments };
         let mut report = compared.explain(&there, &after);
+        report.has_key = self.key.is_some();
         report.has_histories = !there.is_empty();
         report.has_log = self.log.is_some();
         Ok(report)

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use serde::Serialize;
 use shared::keys::Label;
 
-use super::{GONE, OWN_RELEASES, cleared, joined, not_taken, range};
+use super::{GONE, OWN_RELEASES, cleared, joined, not_taken, range, write_empty};
 use crate::plan::{App, Deployment, Place, printable};
 use crate::room::{Differences, Room};
 
@@ -92,6 +92,7 @@ impl PlannedDeployment {
 impl Display for Planned {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         let Self { name, deployments, gone, collaborators } = self;
+        write_empty(formatter, name, deployments.is_empty())?;
         for deployment in deployments {
             let here = deployment.here.as_ref().map(|(app, name)| format!(" (here {app} / {name})")).unwrap_or_default();
             let releases = range(deployment.releases, deployment.first, deployment.last);

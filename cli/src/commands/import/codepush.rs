@@ -139,7 +139,9 @@ fn finish(context: &Context, report: &Report, is_dry_run: bool) -> Result<()> {
     if let Some(text) = report.objection() {
         return Err(Error::new(Kind::Conflict, text, "See the list above; run the command again when the histories are the same."));
     }
-    if !is_dry_run {
+    if !is_dry_run && report.is_empty() {
+        context.done("Nothing was imported: the other server has no deployments.");
+    } else if !is_dry_run {
         context.done(if report.leaves_some_alone() { "Imported, except what was left alone: see the list above." } else { "Imported." });
         // The app with the most to compare.
         let releases = |app: &&Imported| app.deployments.iter().map(|deployment| deployment.releases).sum::<usize>();

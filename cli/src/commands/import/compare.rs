@@ -90,12 +90,7 @@ impl CompareCommand {
 fn finish(context: &Context, report: &Report) -> Result<()> {
     context.show(&report.json(), || terminal::print(&report.to_string()));
     if let Some(objection) = report.objection() {
-        let next = report.advice().unwrap_or(if report.has_histories() {
-            "See the reasons above."
-        } else {
-            "See the reasons above. With --key-file, an access key of the old server, they are exact."
-        });
-        return Err(Error::failed(objection, next));
+        return Err(Error::failed(objection, report.advice()));
     }
     context.done(if report.has_no_differences() {
         "Both servers answered every check the same."

@@ -2,6 +2,7 @@
 //! exactly the one that it gave. Anything else stays unexplained.
 
 mod alignment;
+mod between;
 #[cfg(test)]
 mod tests;
 
@@ -10,6 +11,7 @@ use shared::keys::Label;
 use shared::snapshot::HistoryRelease;
 
 use alignment::Alignment;
+use between::between;
 
 use super::Deployment;
 use super::answer::{Answer, Info};
@@ -173,137 +175,6 @@ fn subsets(faults: &[KnownFault]) -> Vec<Vec<KnownFault>> {
     }
     sets.sort_by_key(Vec::len);
     sets
-}
-
-/// The answer follows from the old server's history: which of its differences from the history here decides?
-fn between(
-    here: &mut History,
-    there: &mut Model,
-    imported: Option<u32>,
-    request: &Request,
-    faults: &[KnownFault],
-    [old, new]: [&Info; 2],
-) -> Option<Vec<Cause>> {
-    let History { model: here, alignment } = here;
-    let known = || faults.iter().copied().map(Cause::Known);
-    if !is_answer(there, None, request, faults, old) {
-        // Released there since its history was read?
-        let newer = added(here, request, old).filter(|edit| edit.label.number() > there.newest())?;
-        return is_answer(here, Some(&newer), request, faults, old)
-            .then(|| known().chain([Cause::Newer(Side::Old, newer.label)]).collect());
-    }
-    // In the labels that releases have here, and in those that they have there.
-    let (old_here, new_there) = (&alignment.translated(old), &alignment.translated_back(new));
-    let (asked, back) = (&alignment.asked(request), &alignment.asked_back(request));
-    let because = |cause: Option<Cause>| {
-        let causes: Vec<Cause> = known().chain(cause).collect();
-        (!causes.is_empty()).then_some(causes)
-    };
-    if is_answer(here, None, asked, faults, old_here) {
-        let other = Label::try_from(old_here.label.as_str()).ok().filter(|_| old_here.label != old.label);
-        return because(other.map(|label| Cause::OtherLabel(alignment.named(label))));
-    }
-    if there.releases.is_empty() && !here.releases.is_empty() {
-        return because(Some(Cause::Cleared));
-    }
-    // Without this release, the other server would answer alike.
-    let is_mandatory = old.is_available && old.package_hash == new.package_hash && old.is_mandatory != new.is_mandatory;
-    let last = alignment.newest().map_or(0, Label::number);
-    let only = |side, label: Label, is_newer| match alignment.moved(side, label) {
-        Some(moved) => Cause::OtherOrder(moved),
-        None if is_mandatory => Cause::MandatoryBetween(side, label),
-        None if is_newer => Cause::Newer(side, label),
-        None => Cause::Missing(side.other(), label),
-    };
-    let mut edits = edits(here, there, alignment);
-    edits.truncate(MOST_EDITS);
-    for (edit, named) in &edits {
-        if is_answer(here, Some(edit), asked, faults, old_here) {
-            let number = edit.label.number();
-            return because(Some(match &edit.change {
-                Change::Missing => only(Side::New, named.here, number > imported.unwrap_or(last)),
-                Change::Added(_) => only(Side::Old, named.there, number > here.newest()),
-                change => Cause::Differs(property(change), *named, true),
-            }));
-        }
-    }
-    for label in alignment.only_there().take(MOST_EDITS) {
-        if is_answer(there, Some(&Edit { label, change: Change::Missing }), back, &[], new_there) {
-            return because(Some(only(Side::Old, label, false)));
-        }
-    }
-    // All that was released here since, and nothing else?
-    if let Some(label) = Label::new(last).filter(|_| last < here.newest()) {
-        let edit = Edit { label, change: Change::MissingAfter };
-        let first = here.releases.iter().rev().map(|release| release.label).find(|release| *release > label);
-        if let Some(first) = first.filter(|_| is_answer(here, Some(&edit), asked, faults, old_here)) {
-            return because(Some(Cause::Newer(Side::New, first)));
-        }
-    }
-    if let Some(staged) = staged(here, alignment, asked, faults, old_here) {
-        return because(Some(Cause::Staged(staged)));
-    }
-    let mut releases: Vec<Named> = edits.into_iter().map(|(_, named)| named).collect();
-    releases.extend(alignment.only_there().map(Named::from));
-    if let Some(moved) = alignment.all_moved().first() {
-        return because(Some(Cause::OtherOrder(*moved)));
-    }
-    releases.dedup();
-    releases.truncate(5);
-    (!releases.is_empty()).then(|| known().chain([Cause::Several(releases)]).collect())
-}
-
-/// The staged release that this device is offered by one of the servers only, because its label decides which devices are in it.
-fn staged(here: &mut Model, alignment: &Alignment, request: &Request, faults: &[KnownFault], old: &Info) -> Option<Named> {
-    let is_staged = |model: &Model, named: &Named| model.release(named.here).is_some_and(|release| release.rollout.is_some());
-    let staged: Vec<Named> = alignment.renamed().filter(|named| is_staged(here, named)).take(MOST_EDITS).collect();
-    staged.into_iter().find(|named| {
-        let mut is_answer = |change| is_answer(here, Some(&Edit { label: named.here, change }), request, faults, old);
-        is_answer(Change::Rollout(None)) || is_answer(Change::Missing)
-    })
-}
-
-/// What has to be changed in the history here to get the other one, newest first, and the labels of the release.
-fn edits(here: &Model, there: &Model, alignment: &Alignment) -> Vec<(Edit, Named)> {
-    let mut edits = Vec::new();
-    for theirs in &there.releases {
-        let Some(label) = alignment.place(theirs.label) else { continue };
-        let named = Named { here: label, there: theirs.label };
-        let mut edit = |change| edits.push((Edit { label, change }, named));
-        let Some(ours) = here.release(label) else {
-            edit(Change::Added(Box::new(Added {
-                package_hash: theirs.package_hash.clone(),
-                range: theirs.range.clone(),
-                description: theirs.description.clone(),
-                is_mandatory: theirs.is_mandatory,
-                is_disabled: theirs.is_disabled,
-                rollout: theirs.rollout,
-            })));
-            continue;
-        };
-        if ours.is_disabled != theirs.is_disabled {
-            edit(Change::Disabled(theirs.is_disabled));
-        }
-        if ours.rollout.filter(|rollout| *rollout < 100) != theirs.rollout {
-            edit(Change::Rollout(theirs.rollout));
-        }
-        if ours.is_mandatory != theirs.is_mandatory {
-            edit(Change::Mandatory(theirs.is_mandatory));
-        }
-        if ours.range != theirs.range {
-            edit(Change::Range(theirs.range.clone()));
-        }
-        if ours.description.as_ref().filter(|text| !text.is_empty()) != theirs.description.as_ref() {
-            edit(Change::Description(theirs.description.clone()));
-        }
-        if ours.package_hash != theirs.package_hash {
-            edit(Change::Package(theirs.package_hash.clone()));
-        }
-    }
-    let missing = here.releases.iter().map(|release| release.label).filter(|label| !alignment.is_there(*label));
-    edits.extend(missing.map(|label| (Edit { label, change: Change::Missing }, Named::from(label))));
-    edits.sort_by_key(|(edit, _)| std::cmp::Reverse(edit.label));
-    edits
 }
 
 fn property(change: &Change) -> Property {

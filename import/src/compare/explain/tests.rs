@@ -1,7 +1,10 @@
 //! Every known fault and every difference of histories is found, and nothing else is explained.
 
+mod sides;
+
 use super::super::check::NEW;
 use super::super::model::tests::{release, request};
+use super::super::reason::Differing;
 use super::*;
 use shared::snapshot::HistoryRelease;
 
@@ -85,7 +88,7 @@ fn each_difference_between_histories_has_its_reason() {
         of(FRESH, many),
         [
             vec![Cause::Unexplained(vec!["package hash", "label", "description"])],
-            vec![Cause::Several(vec![label(3).into(), label(2).into()])]
+            vec![Cause::Several([3, 2].map(|number| Differing::Both(label(number).into())).to_vec())]
         ]
     );
 }
@@ -180,7 +183,7 @@ fn labels_that_differ_for_the_same_package_are_no_reason_to_do_anything() {
     }
     assert!(staged > 0);
     let causes = with_key(&|_, here| here[0].package_hash = PackageHash::of(b"other"));
-    assert_eq!(causes, [Cause::Newer(Side::Old, Label::new(7).unwrap())]);
+    assert_eq!(causes, [Cause::OtherPackage(named(6, 7))]);
     let newer = told(FRESH, &[vec![packed(8, 8)], parted()[0].clone()].concat(), parted()[1].clone(), Some(3));
     assert_eq!(newer[1], [Cause::Newer(Side::Old, Label::new(8).unwrap())]);
     let newer = told(FRESH, &parted()[0], [vec![packed(7, 8)], parted()[1].clone()].concat(), Some(3));

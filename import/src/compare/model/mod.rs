@@ -3,7 +3,7 @@
 #[cfg(test)]
 pub(super) mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use shared::hash::PackageHash;
 use shared::ids::{AppId, DeploymentId};
@@ -99,17 +99,19 @@ pub(super) struct Added {
 pub(super) struct Model {
     /// Newest first.
     pub(super) releases: Vec<HistoryRelease>,
+    /// The old server's releases that are rollbacks.
+    rollbacks: BTreeSet<Label>,
     snapshots: HashMap<Option<Edit>, Option<Snapshot>>,
 }
 
 impl Model {
     pub(super) fn new(releases: Vec<HistoryRelease>) -> Self {
-        Self { releases, snapshots: HashMap::new() }
+        Self { releases, rollbacks: BTreeSet::new(), snapshots: HashMap::new() }
     }
 
     /// The old server's history, as its API tells it, and the hashes and sizes that it leaves out from the history here.
     pub(super) fn of_entries(entries: &[Entry], here: &[HistoryRelease]) -> Self {
-        let mut releases: Vec<HistoryRelease> = Vec::new();
+        let (mut releases, mut rollbacks): (Vec<HistoryRelease>, _) = (Vec::new(), BTreeSet::new());
         for entry in entries {
             let next = releases.last().map_or(1, |last| last.label.number() + 1);
             let label = entry.label.as_deref().map_or_else(|| Label::new(next), |text| Label::try_from(text).ok());
@@ -122,6 +124,9 @@ impl Model {
                 Some(text) if Range::parse(text).is_ok() => text.to_owned(),
                 Some(_) => NO_RANGE.to_owned(),
             };
+            if entry.release_method.as_deref() == Some("Rollback") {
+                rollbacks.insert(label);
+            }
             releases.push(HistoryRelease {
                 label,
                 range,
@@ -137,7 +142,12 @@ impl Model {
             });
         }
         releases.reverse();
-        Self::new(releases)
+        Self { rollbacks, ..Self::new(releases) }
+    }
+
+    /// Whether the old server's release of this label is a rollback.
+    pub(super) fn is_rollback(&self, label: Label) -> bool {
+        self.rollbacks.contains(&label)
     }
 
     pub(super) fn release(&self, label: Label) -> Option<&HistoryRelease> {

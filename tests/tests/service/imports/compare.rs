@@ -10,6 +10,8 @@ use axum::extract::Request;
 use axum::http::{Response, header};
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
+use tests::cli::Cli;
+use tests::old_server::OldServer;
 use tests::program::{self, Ended};
 use tests::stand_in::StandIn;
 use tests::{Client, TestApp};
@@ -166,6 +168,27 @@ async fn an_imported_app_is_equal_and_nothing_is_called_equal_unseen() {
     for server in [&broken, &garbage, &limited, &silent, &other] {
         assert!(server.asked().iter().all(|request| request.line.starts_with("GET ")));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_given_is_not_advised() {
+    let (app, ada) = target().await;
+    ada.create_app("Weather").await;
+    ada.upload("Weather", "Production", b"one", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    // A server whose account has no deployments: every check fails.
+    let old = OldServer::start().await;
+    old.put_apps(&[]);
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("old-key", "key");
+    let arguments = ["import", "compare", "--from", &old.base, "--app", "Weather", "-d", "Production", "--checks", "4", "--rate", "1000/s"];
+    let advice = "With --key-file";
+    let without = cli.expect(1, &arguments).await;
+    assert!(without.out.contains("The old server does not know the deployment key") && without.err.contains(advice), "{without:?}");
+    let given = cli.expect(1, &[&arguments[..], &["--key-file", "old-key"]].concat()).await;
+    assert!(given.err.contains("See the reasons above.") && !given.err.contains(advice) && !given.out.contains(advice), "{given:?}");
+    let file = key_file(&app, "key");
+    let by_operator = compare(&app, &old.base, &["Production"], &["--checks", "4", "--key-file", file.to_str().unwrap()]).await;
+    has(&by_operator, 1, &["4 checks failed, and 0 differences have no explanation\nSee the reasons above.\n"]);
 }
 
 /// Deployments with a planted difference each. All have v1 and v2 for 1.0.0, unless said otherwise below.

@@ -28,7 +28,7 @@ async fn a_deleted_deployment_comes_back_into_its_app() {
     // Staging is deleted there, Production here: no key of the app there is in use here.
     old.put_apps(&[("Weather", json!({}), &both[..1])]);
     delete(&ada, "Production").await;
-    let gone = "  Weather / Staging: no longer on the other server, but devices that ask here still get its releases\n";
+    let gone = "  Weather / Staging: no longer on the other server, so devices that ask there get status 404. Devices that ask here still get its releases\n";
     let report = imported(&app, &old.base, "key", &["--dry-run"]).await;
     assert!(report.contains(gone.trim_end()) && report.contains("Weather / Production: 1 release, v1; new: 1"), "{report}");
     let report = imported(&app, &old.base, "key", &[]).await;
@@ -42,16 +42,46 @@ async fn a_deleted_deployment_comes_back_into_its_app() {
         let check = format!("/v0.1/public/codepush/update_check?deployment_key={key}&app_version=1.0.0&client_unique_id=a");
         assert_eq!(app.anonymous().get(&check).await.assert(200)["update_info"]["label"], "v1", "{key}");
     }
+    // The app has no deployments there any more.
+    old.put_apps(&[("Weather", json!({}), &[])]);
+    let none = "  Weather: the other server has no deployments of this app\n";
+    for more in [&["--dry-run"] as &[&str], &[]] {
+        let report = imported(&app, &old.base, "key", more).await;
+        assert!(report.contains(none) && report.contains("Weather / Production: no longer on the other server"), "{report}");
+    }
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("old-key", "key");
+    let again = ["import", "codepush", "--from", &old.base, "--key-file", "old-key"];
+    let ended = cli.expect(0, &again).await;
+    assert!(ended.out.contains(none) && ended.err.contains("Nothing was imported: the other server has no deployments."), "{ended:?}");
     // Through the API, also if the app was renamed on both servers.
     delete(&ada, "Production").await;
     ada.patch("/v1/apps/Weather", json!({ "name": "Clouds" })).await.assert(200);
     old.put_apps(&[("Sky", json!({}), &both[..1])]);
-    let cli = Cli::with_token(&app.base, ada.token());
-    cli.write("old-key", "key");
-    let again = ["import", "codepush", "--from", &old.base, "--key-file", "old-key"];
     let document = cli.json(&again).await;
     assert_eq!((&document["imported"][0]["name"], &document["imported"][0]["gone"]), (&json!("Clouds"), &json!(["Staging"])), "{document}");
     assert_eq!(deployments(&ada, "Clouds").await, there(&[("Production", KEY), ("Staging", STAGING)]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deployment_that_was_deleted_on_both_servers_gets_its_key_back() {
+    let (app, ada) = target().await;
+    let old = OldServer::start().await;
+    let one = entry(&old, "v1", "one");
+    old.put_apps(&[("Weather", json!({}), &[("Production", KEY, json!([one])), ("Staging", STAGING, json!([one]))])]);
+    imported(&app, &old.base, "key", &[]).await;
+    delete(&ada, "Production").await;
+    old.put_apps(&[("Weather", json!({}), &[("Staging", STAGING, json!([one]))])]);
+    assert!(!imported(&app, &old.base, "key", &[]).await.contains("Production"), "it is gone on both servers");
+    let check = format!("/v0.1/public/codepush/update_check?deployment_key={KEY}&app_version=1.0.0&client_unique_id=a");
+    app.anonymous().get(&check).await.refused(404);
+
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("bundle.zip", tests::Bundle::script("saved").0);
+    cli.expect(0, &["deployment", "create", "Production", "--app", "Weather", "--key", KEY]).await;
+    let release = ["release", "create", "bundle.zip", "--app", "Weather", "--deployment", "Production", "--target-version", "1.0.0"];
+    cli.expect(0, &release).await;
+    assert_eq!(app.anonymous().get(&check).await.assert(200)["update_info"]["is_available"], true);
 }
 
 #[tokio::test(flavor = "multi_thread")]
