@@ -345,7 +345,9 @@ fn files_in_the_place_of_folders_are_those_with_the_path_of_a_folder_in_some_spe
             let (kinds, path) = spelled(&mut random, &["/"]);
             let target = Uploaded::with(&[(&format!("{top}/{path}"), "")]);
             let mut buried = diff::Buried::new(&target.manifest);
-            packages.iter().for_each(|package| buried.look_at(&package.layout));
+            for package in &packages {
+                buried.look_at(&package.layout);
+            }
             let is_buried = folders.contains(&(top, kinds));
             assert_eq!(
                 buried.prevented(&Manifest::new()).is_some(),
