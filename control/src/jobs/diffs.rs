@@ -86,7 +86,7 @@ impl Diffs {
     }
 
     /// Leases the next app, and returns its account: of the accounts that do not rest, if there are any, the one that waits longest since its last turn; of its
-    /// apps, the one that waits longest. So nobody who comes anew, however often, goes before one that waits already.
+    /// apps, the one that waits longest. So nobody goes before one that waits, however often they come.
     async fn claim(&mut self) -> Result<Option<(Lease, String)>> {
         let now = self.context.now();
         let mut waiting = repo::waiting(&mut self.context.db.read().await?, now, ACCOUNTS).await?;

@@ -119,7 +119,7 @@ async fn an_app_that_moves_brings_no_diffs_that_its_new_owner_has_no_room_for() 
     assert_eq!((bytes_of("ada").await, bytes_of("bob").await, app.number(ATTACHED).await), (220_000, made, 0));
     assert!(size().await > 55_000, "the whole package");
 
-    // What there is room for is made again, and counts for the new owner.
+    // The server makes what there is room for again, and it counts for the new owner.
     work(&app, &mut job).await;
     assert_eq!(app.number(ATTACHED).await, 2);
     let of_ada = bytes_of("ada").await;
