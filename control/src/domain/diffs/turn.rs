@@ -108,7 +108,7 @@ pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended
     let mut has_worked = false;
     let open: Vec<_> = deployments.iter().filter(|deployment| !looked.settled.contains(&deployment.id)).collect();
     let mut rest = open.into_iter().peekable();
-    'deployments: while let Some(deployment) = rest.next() {
+    'deployments: for deployment in rest.by_ref() {
         let state = {
             let mut tx = app.db.read().await?;
             let budget = app.settings.limits.quotas.diff_budget(&mut tx, &of).await?;
@@ -396,12 +396,11 @@ async fn satisfy(
 
 async fn make_missing(need: &mut Need, trial: &mut Trial<'_>, missing: Vec<ReleaseRow>, is_enough: impl Fn() -> bool) -> Result<()> {
     let (app, of) = (trial.app, trial.of);
-    let target = match room(app, of).await? {
-        Err(problem) => Err(problem),
-        Ok(_) => {
-            let reading = Box::pin(packages::target(app, of, &need.target));
-            trial.run(&missing, Problem::TargetDamaged, reading).await?
-        }
+    let target = if let Err(problem) = room(app, of).await? {
+        Err(problem)
+    } else {
+        let reading = Box::pin(packages::target(app, of, &need.target));
+        trial.run(&missing, Problem::TargetDamaged, reading).await?
     };
     let ready = match target {
         Ok(target) => {
