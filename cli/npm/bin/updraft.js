@@ -40,5 +40,5 @@ child.on('error', (error) => {
 process.on('SIGINT', () => {
   if (process.platform !== 'win32') child.kill('SIGINT');
 });
-for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+for (const signal of ['SIGTERM', 'SIGHUP', 'SIGQUIT']) process.on(signal, () => child.kill(signal));
 child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));

@@ -33,6 +33,7 @@ pub(crate) use self::options::{BaseOption, BuildOptions};
 pub(crate) use self::project::install;
 pub(crate) use self::public_key::PublicKey;
 pub(crate) use self::run::hide;
+pub(crate) use self::settings::of_android as android_settings;
 
 use self::engine::Engine;
 use self::fingerprint::NativeProject;
@@ -68,6 +69,14 @@ impl Platform {
         match self {
             Self::Ios => "iOS",
             Self::Android => "Android",
+        }
+    }
+
+    /// The other one.
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::Ios => Self::Android,
+            Self::Android => Self::Ios,
         }
     }
 

@@ -26,15 +26,20 @@ pub(crate) fn in_manifest(manifest: &Value) -> Option<&str> {
 
 /// Whether an SDK is installed for the project in a folder: in `node_modules` there or above it, as in a monorepo.
 pub(crate) fn is_installed(root: &Path) -> bool {
-    root.ancestors().any(|folder| {
-        names(&folder.join("node_modules")).into_iter().any(|name| {
-            if name.starts_with('@') {
-                names(&folder.join("node_modules").join(&name)).iter().any(|inner| is_sdk(&format!("{name}/{inner}")))
-            } else {
-                is_sdk(&name)
-            }
-        })
-    })
+    !installed(root).is_empty()
+}
+
+/// The SDKs that are installed for the project in a folder, nearest first.
+pub(super) fn installed(root: &Path) -> Vec<String> {
+    let in_modules = |folder: &Path| {
+        let modules = folder.join("node_modules");
+        let in_scope = |name: String| {
+            let inner = if name.starts_with('@') { names(&modules.join(&name)) } else { return vec![name] };
+            inner.into_iter().map(|inner| format!("{name}/{inner}")).collect()
+        };
+        names(&modules).into_iter().flat_map(in_scope).filter(|name| is_sdk(name)).collect::<Vec<_>>()
+    };
+    root.ancestors().flat_map(in_modules).collect()
 }
 
 /// Whether a text has a name that SDKs and their forks have. The settings in `config.xml` have other ones.

@@ -14,11 +14,11 @@ use crate::xml;
 
 /// A setting, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Setting {
+pub(crate) struct Setting {
     /// The value as it is written.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// The file, for people.
-    pub(super) source: String,
+    pub(crate) source: String,
 }
 
 /// The values of a setting in the native project, in the files that builds read. Android's are those of the main source set.
@@ -51,20 +51,40 @@ pub(super) fn of_expo(expo: &expo::Config, platform: Platform, name: &str) -> Op
 /// The values in the parts of an Android project that its variants add: other source sets, and strings that its build file makes. One that is computed
 /// begins with `$`.
 pub(super) fn of_variants(project: &Project, options: &NativeOptions, name: &str) -> Vec<Setting> {
-    let Some(file) = gradle::find(&project.root, options.gradle_file.as_deref()) else { return Vec::new() };
+    gradle::find(&project.root, options.gradle_file.as_deref()).map(|file| in_variants(&project.root, &file, name)).unwrap_or_default()
+}
+
+/// The values of a setting that the builds of the Android project in a folder can have: those of the main source set, of the other ones, and of the build
+/// file, which may be missing.
+pub(crate) fn of_android(root: &Path, name: &str) -> Vec<Setting> {
+    let file = gradle::find(root, None).unwrap_or_else(|| root.join("android/app/build.gradle"));
+    let mut found = in_folder(root, &file.with_file_name("src").join("main/res/values"), name);
+    found.extend(in_variants(root, &file, name));
+    found
+}
+
+/// The values in the parts that variants add to the module with this build file.
+fn in_variants(root: &Path, file: &Path, name: &str) -> Vec<Setting> {
     let sources = file.with_file_name("src");
     let mut folders: Vec<_> = fs::read_dir(&sources).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     folders.sort();
     let mut found = Vec::new();
     for folder in folders.iter().filter(|folder| !["main", "test", "androidTest"].iter().any(|name| folder.ends_with(name))) {
-        for file in target_version::xml_files(&folder.join("res/values")) {
-            let values = in_resources(&fs::read_to_string(&file).unwrap_or_default(), name);
-            found.extend(values.into_iter().map(|text| Setting { text, source: shown(&project.root, &file) }));
-        }
+        found.extend(in_folder(root, &folder.join("res/values"), name));
     }
-    let script = fs::read_to_string(&file).unwrap_or_default();
-    found.extend(gradle::resource_strings(&script, name).into_iter().map(|text| Setting { text, source: shown(&project.root, &file) }));
+    let script = fs::read_to_string(file).unwrap_or_default();
+    found.extend(gradle::resource_strings(&script, name).into_iter().map(|text| Setting { text, source: shown(root, file) }));
     found
+}
+
+/// The values in a folder of Android resources.
+fn in_folder(root: &Path, folder: &Path, name: &str) -> Vec<Setting> {
+    let of_file = |file: std::path::PathBuf| {
+        let source = shown(root, &file);
+        let values = in_resources(&fs::read_to_string(&file).unwrap_or_default(), name);
+        values.into_iter().map(move |text| Setting { text, source: source.clone() })
+    };
+    target_version::xml_files(folder).into_iter().flat_map(of_file).collect()
 }
 
 /// The strings in a file of Android resources.

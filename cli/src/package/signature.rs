@@ -15,6 +15,7 @@ use shared::hash::PackageHash;
 use shared::time::UnixMillis;
 use spki::{ObjectIdentifier, SubjectPublicKeyInfoRef};
 
+use crate::bundle::is_placeholder;
 use crate::error::{Error, Result};
 
 /// The name of the file, in the package's own folder.
@@ -29,6 +30,9 @@ const CLAIM_VERSION: &str = "1.0.0";
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 /// How to make a key.
 const MAKE_ONE: &str = "Make a key: openssl genrsa -out private.pem 2048";
+/// What to do about a public key in an app that cannot be used.
+const WRITE_PUBLIC: &str =
+    "Put the public key of your private key there: openssl rsa -in private.pem -pubout (docs/signing.md). Then ship a new build";
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -105,6 +109,43 @@ fn unsigned() -> Error {
     Error::failed("the package could not be signed", "Run the command again.")
 }
 
+/// What an app has as its public key, and no SDK can verify with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unusable {
+    /// The end of a sentence that begins with the key.
+    pub why: &'static str,
+    /// What to do, as a sentence without its period.
+    pub next: &'static str,
+}
+
+impl Unusable {
+    /// A text that is certainly something else.
+    fn of_another_kind(text: &str) -> Option<Self> {
+        let because = |why| Some(Self { why, next: WRITE_PUBLIC });
+        if text.trim().is_empty() {
+            because("is empty, which the SDK on iOS takes for a key")
+        } else if text.contains("PRIVATE KEY-----") {
+            Some(Self {
+                why: "is a private key, which everybody who has the app can read",
+                next: "If a build with it was shipped, it has leaked: make new keys (docs/signing.md). Put the public key there: openssl rsa -in \
+                       private.pem -pubout. Then ship a new build",
+            })
+        } else if text.contains("RSA PUBLIC KEY-----") {
+            because("is in the old format of RSA keys (PKCS#1), which SDKs do not read")
+        } else if text.contains('…') || text.contains("...") || is_placeholder(&without_public(text)) {
+            because("is only a placeholder")
+        } else {
+            None
+        }
+    }
+}
+
+/// A text without the word that only placeholders of public keys have, such as `YOUR_PUBLIC_KEY`.
+fn without_public(text: &str) -> String {
+    let words = text.split(['_', '-', ' ']).filter(|word| !word.eq_ignore_ascii_case("public"));
+    words.collect::<Vec<_>>().join("_")
+}
+
 /// A public key: PKCS#1, as `ring` takes it.
 #[derive(Debug)]
 pub(crate) struct VerifyingKey(Vec<u8>);
@@ -124,8 +165,16 @@ impl VerifyingKey {
     }
 
     /// The key in an app's native project, read as the SDK reads it: on iOS, the first line must end there, and nothing but line ends is allowed between the
-    /// others. On Android, lines can be joined. Errors: what is wrong with it.
-    pub(crate) fn of_app(text: &str, is_ios: bool) -> Result<Self, &'static str> {
+    /// others. On Android, lines can be joined. Errors: what is wrong with it, and what to do.
+    pub(crate) fn of_app(text: &str, is_ios: bool) -> Result<Self, Unusable> {
+        if let Some(unusable) = Unusable::of_another_kind(text) {
+            return Err(unusable);
+        }
+        Self::of_pem(text, is_ios).map_err(|why| Unusable { why, next: WRITE_PUBLIC })
+    }
+
+    /// A public key, read as the SDK reads it. Errors: what is wrong with it.
+    fn of_pem(text: &str, is_ios: bool) -> Result<Self, &'static str> {
         let (removed, wrong): (&[&str], _) = if is_ios {
             (
                 &["-----BEGIN PUBLIC KEY-----\n", "-----END PUBLIC KEY-----", "\n"],
@@ -226,6 +275,24 @@ impl Pem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_public_key_at_all_is_called_what_it_is() {
+        for (text, said) in [
+            (" ", Some("is empty")),
+            ("-----BEGIN RSA PRIVATE KEY-----\nAAAA", Some("is a private key")),
+            ("-----BEGIN PRIVATE KEY-----AAAA", Some("is a private key")),
+            ("-----BEGIN RSA PUBLIC KEY-----AAAA", Some("is in the old format")),
+            ("YOUR_PUBLIC_KEY", Some("is only a placeholder")),
+            ("PUBLIC_KEY_HERE", Some("is only a placeholder")),
+            ("-----BEGIN PUBLIC KEY-----\nMIIB…\n-----END PUBLIC KEY-----", Some("is only a placeholder")),
+            ("-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----", None),
+        ] {
+            let why = Unusable::of_another_kind(text).map(|unusable| unusable.why);
+            assert_eq!(why.is_some(), said.is_some(), "{text}: {why:?}");
+            assert!(said.is_none_or(|said| why.is_some_and(|why| why.starts_with(said))), "{text}: {why:?}");
+        }
+    }
 
     #[test]
     fn what_is_no_jwt_is_no_signature() {

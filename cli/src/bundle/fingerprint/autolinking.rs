@@ -46,6 +46,12 @@ pub(super) fn modules(project: &Project, platform: Platform) -> BTreeMap<String,
     modules
 }
 
+/// The version of an installed package with native code for a platform.
+pub(super) fn version_with_native_code(project: &Project, name: &str, platform: Platform) -> Option<String> {
+    let package = project.package(name).filter(|package| has_native_code(&package.folder, platform))?;
+    Some(package.version().unwrap_or(NO_VERSION).to_owned())
+}
+
 /// An installed package that the project depends on, itself or by others.
 struct Dependency {
     name: String,

@@ -122,6 +122,17 @@ impl NativeProject {
         sdk::is_sdk(package) && !self.names(package) && self.has(package)
     }
 
+    /// The packages with native code, with an SDK that the project keeps.
+    fn modules(&self, platform: Platform) -> BTreeMap<String, String> {
+        let mut modules = autolinking::modules(&self.project, platform);
+        for name in sdk::installed(&self.project.root).into_iter().filter(|name| self.keeps_sdk(name)) {
+            if let Some(version) = autolinking::version_with_native_code(&self.project, &name, platform) {
+                modules.entry(name).or_insert(version);
+            }
+        }
+        modules
+    }
+
     /// The platforms that the project has.
     pub(crate) fn platforms(&self) -> Vec<Platform> {
         let of_expo = self.expo.as_ref().map(|config| config.value.get("platforms").and_then(serde_json::Value::as_array));
@@ -157,7 +168,7 @@ impl NativeProject {
         let engine = engine::find(&self.project.root, platform, self.project.react_native_version(), expo, &self.options);
         Fingerprint {
             engine: if engine.is_hermes { Engine::Hermes } else { Engine::Jsc },
-            modules: autolinking::modules(&self.project, platform),
+            modules: self.modules(platform),
             react_native: self.project.react_native.version().unwrap_or(NO_VERSION).to_owned(),
         }
     }

@@ -66,8 +66,13 @@ pub(super) async fn check_platform(context: &Context, client: Option<&Client>, p
 /// Checks what concerns the project as a whole.
 pub(super) fn concerns(context: &Context, report: &mut Report<'_>) {
     let Some(folder) = folder(context) else { return };
-    for Concern { text, next, is_fatal } in concerns::of(&folder, server(context).as_deref()) {
+    for Concern { text, next, is_fatal } in
+        concerns::of(&folder, server(context).as_deref()).into_iter().chain(concerns::shared_key(&folder))
+    {
         say(report, is_fatal, text, next);
+    }
+    for text in concerns::signed_only(&folder) {
+        report.ok(SDK, text);
     }
 }
 

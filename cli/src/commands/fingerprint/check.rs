@@ -26,10 +26,11 @@ impl CheckCommand {
         let file = Fingerprints::read(project.root())?.ok_or_else(|| Fingerprints::missing(project.root()))?;
         let mut kept = BTreeSet::new();
         let compare = |binary: Binary| -> Result<(Binary, Vec<Difference>)> {
-            let all = differences(file.expected(binary.platform, &binary.version)?, &binary.fingerprint);
-            let is_kept = |difference: &Difference| difference.change == Change::Removed && project.keeps_sdk(&difference.name);
-            let (of_project, found): (Vec<Difference>, Vec<Difference>) = all.into_iter().partition(is_kept);
-            kept.extend(of_project.into_iter().map(|difference| difference.name));
+            let expected = file.expected(binary.platform, &binary.version)?;
+            kept.extend(expected.modules.keys().filter(|name| project.keeps_sdk(name)).cloned());
+            let mut found = differences(expected, &binary.fingerprint);
+            // An SDK that the project keeps is no difference, unless it has another version. Another package of a monorepo can have it for itself.
+            found.retain(|difference| difference.change == Change::Changed || !project.keeps_sdk(&difference.name));
             Ok((binary, found))
         };
         let compared = binaries.into_iter().map(compare).collect::<Result<Vec<_>>>()?;

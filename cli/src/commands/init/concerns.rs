@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use super::detect::{self, Kind};
 use super::plan::{Plan, Platform};
+use super::state::{self, FileState};
 use crate::bundle::fingerprint::{Fingerprints, NAME, NativeProject};
 use crate::bundle::{self, PublicKey, sdk};
 use crate::config::project::Project;
 use crate::config::server;
-use crate::package::signature::VerifyingKey;
+use crate::package::signature::{Unusable, VerifyingKey};
 
 /// How many binaries a text names.
 const MAX_NAMED: usize = 5;
@@ -41,14 +42,46 @@ fn malformed_keys(folder: &Path) -> Vec<Concern> {
     let Some(project) = NativeProject::of_files(folder) else { return Vec::new() };
     let concern = |platform: bundle::Platform| {
         let PublicKey { text, source } = project.public_key(platform)?;
-        let why = VerifyingKey::of_app(&text, platform == bundle::Platform::Ios).err()?;
+        let Unusable { why, next } = VerifyingKey::of_app(&text, platform == bundle::Platform::Ios).err()?;
         Some(Concern {
             text: format!("the public key of the {} app ({source}) {why}: devices refuse every release", platform.title()),
-            next: "Correct it, and ship a new build.".to_owned(),
+            next: format!("{next}."),
             is_fatal: true,
         })
     };
     [bundle::Platform::Ios, bundle::Platform::Android].into_iter().filter_map(concern).collect()
+}
+
+/// The apps with a public key that devices can verify with, each as a sentence.
+pub(in crate::commands) fn signed_only(folder: &Path) -> Vec<String> {
+    let is_built = detect::kind(&Plan::new(folder.to_owned())).is_some_and(Kind::is_built);
+    let Some(project) = NativeProject::of_files(folder).filter(|_| is_built) else { return Vec::new() };
+    let found = |platform: bundle::Platform| {
+        let PublicKey { text, source } = project.public_key(platform)?;
+        VerifyingKey::of_app(&text, platform == bundle::Platform::Ios).ok()?;
+        Some(format!("the {} app has a public key ({source}): signed releases only", platform.title()))
+    };
+    [bundle::Platform::Ios, bundle::Platform::Android].into_iter().filter_map(found).collect()
+}
+
+/// A deployment key that the files of both platforms of a React Native or Expo project have.
+pub(in crate::commands) fn shared_key(folder: &Path) -> Option<Concern> {
+    detect::kind(&Plan::new(folder.to_owned())).filter(|kind| kind.is_built())?;
+    let files = |platform: Platform| state::of(folder, None, None, Some(platform)).unwrap_or_default();
+    let (of_ios, of_android) = (files(Platform::Ios), files(Platform::Android));
+    let is_real = |key: &String| !key.is_empty() && !bundle::is_placeholder(key) && !bundle::is_inserted(key);
+    let pairs = of_ios.iter().flat_map(|ios| of_android.iter().map(move |android| (ios, android)));
+    let has_same = |(ios, android): &(&FileState, &FileState)| ios.keys.iter().any(|key| is_real(key) && android.keys.contains(key));
+    let (ios, android) = pairs.into_iter().find(has_same)?;
+    let files = if ios.path == android.path { ios.path.clone() } else { format!("{} and {}", ios.path, android.path) };
+    Some(Concern {
+        text: format!(
+            "iOS and Android have the same deployment key ({files}), and an update is for one platform: devices of both get each release of its app"
+        ),
+        next: "Set up each platform with an app of its own: `updraft init --platform ios --app NAME`, then the same for android."
+            .to_owned(),
+        is_fatal: false,
+    })
 }
 
 /// The platform of a React Native or Expo project that no command releases to, if the other platform has an app: it has no table in the project file, and the
@@ -76,7 +109,7 @@ fn has_platform(folder: &Path, platform: Platform) -> bool {
 }
 
 /// Whether a React Native or Expo project has an SDK, as `release` sees it: in a monorepo, another package can name it.
-fn has_sdk_somewhere(plan: &Plan) -> bool {
+pub(super) fn has_sdk_somewhere(plan: &Plan) -> bool {
     has_sdk_installed(plan) || sdk::is_installed(plan.root())
 }
 
@@ -135,7 +168,7 @@ fn missing_sdk(plan: &Plan, kind: Kind) -> Option<Concern> {
 }
 
 /// Whether the project depends on an SDK.
-pub(super) fn has_sdk_installed(plan: &Plan) -> bool {
+fn has_sdk_installed(plan: &Plan) -> bool {
     has_sdk(&plan.read("package.json").unwrap_or_default())
 }
 

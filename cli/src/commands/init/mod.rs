@@ -2,6 +2,7 @@
 //!
 //! Nothing is written before everything is computed and shown. Start at [`InitCommand::run`]; each kind of project has a file, and so has each format.
 
+pub(super) mod android;
 mod capacitor;
 pub(super) mod concerns;
 mod cordova;
@@ -191,7 +192,7 @@ impl InitCommand {
             plan_project_file(&mut file_plan, &target, only.filter(|_| is_built), by_table || has_tables);
         }
         // Binaries without the SDK get no updates: an entry of one would only be wrong.
-        if is_built && concerns::has_sdk_installed(&sdk_plan) {
+        if is_built && concerns::has_sdk_somewhere(&sdk_plan) {
             for note in fingerprint::plan(&mut file_plan, &sdk) {
                 context.note(&printable(&note));
             }

@@ -1,15 +1,13 @@
-//! A React Native app: `Info.plist` of its iOS project, and `strings.xml` of its Android project.
+//! A React Native app: `Info.plist` of its iOS project, and the strings of its Android project.
 
 use std::path::{Path, PathBuf};
 
+use super::android;
 use super::plan::{Plan, Platform, Sdk};
 use super::plist::{self, Owner};
-use super::strings;
 
 /// How deep below `ios` an `Info.plist` can be.
 const DEPTH: usize = 4;
-/// The file with the strings of an Android app.
-pub(super) const STRINGS: &str = "android/app/src/main/res/values/strings.xml";
 
 /// The changes to a React Native project.
 pub(super) fn plan(plan: &mut Plan, sdk: &Sdk) {
@@ -17,7 +15,7 @@ pub(super) fn plan(plan: &mut Plan, sdk: &Sdk) {
     for platform in &found {
         match platform {
             Platform::Ios => ios(plan, sdk),
-            Platform::Android => android(plan, sdk),
+            Platform::Android => android::plan(plan, sdk),
         }
     }
     if found.is_empty() {
@@ -52,39 +50,6 @@ fn ios(plan: &mut Plan, sdk: &Sdk) {
     for file in files {
         plan.edit(&file, |text| plist::edit(text, sdk));
     }
-}
-
-fn android(plan: &mut Plan, sdk: &Sdk) {
-    let gradle = ["android/app/build.gradle", "android/app/build.gradle.kts"];
-    let in_gradle = gradle.into_iter().find(|file| plan.read(file).is_some_and(|text| text.contains("CodePushDeploymentKey")));
-    if let Some(file) = in_gradle {
-        let values = format!("CodePushServerUrl {} and CodePushDeploymentKey {}", sdk.url, sdk.key);
-        plan.by_hand(
-            file,
-            &format!("it sets the deployment key, and a second one in strings.xml would break the build. Set there: {values}"),
-        );
-    } else if let Some(file) = strings_file(plan) {
-        plan.edit(&file, |text| strings::edit(text, sdk));
-    } else {
-        let lines = strings::to_copy(sdk);
-        plan.by_hand(STRINGS, &format!("the file does not exist. Add these strings to the <resources> of the app: `{lines}`"));
-    }
-}
-
-/// The file of the app's strings: the one that every project begins with, or another one that already has the deployment key.
-fn strings_file(plan: &Plan) -> Option<String> {
-    if plan.has(STRINGS) {
-        return Some(STRINGS.to_owned());
-    }
-    let (folder, _) = STRINGS.rsplit_once('/')?;
-    let entries = std::fs::read_dir(plan.root().join(folder)).ok()?;
-    let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.sort();
-    let files = names
-        .into_iter()
-        .filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "xml"))
-        .map(|name| format!("{folder}/{name}"));
-    files.into_iter().find(|file| plan.read(file).is_some_and(|text| text.contains("CodePushDeploymentKey")))
 }
 
 /// Files named `Info.plist`, below what is the project's own.

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::plan::{Plan, Platform, Sdk};
-use super::{detect, react_native, values};
+use super::{android, detect, values};
+use crate::bundle;
 
 /// A file that is to have the server and the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub(in crate::commands) struct FileState {
 impl FileState {
     /// Whether the project in a folder is to have it: it has it, or it has an Android project, which cannot do without.
     pub(in crate::commands) fn is_expected(&self, folder: &Path) -> bool {
-        self.path == react_native::STRINGS || folder.join(&self.path).exists()
+        self.path == android::STRINGS || folder.join(&self.path).exists()
     }
 
     /// What to do by hand, if `updraft init` cannot write it and what to write is known.
@@ -71,21 +72,36 @@ pub(in crate::commands) fn of(folder: &Path, server: Option<&str>, key: Option<&
         let setting = |is_added: bool, names: &[&str]| if is_added { absent(&before, names) } else { Setting::Right };
         let server = setting(is_added(&sdk.url) || is_added(&sdk.url.replace('&', "&amp;")), &SERVER_NAMES);
         let key = setting(is_added(key), &KEY_NAMES);
-        let (servers, keys) = found(&change.path, &before, only);
+        let (servers, keys) = found(folder, &change.path, &before, only);
         files.push(FileState { path: change.path.clone(), server, key, servers, keys, by_hand: None });
     }
     for (path, why) in &plan.by_hand {
         let text = plan.read(path).unwrap_or_default();
         let setting = |value: &str, names: &[&str]| if text.contains(value) { Setting::Right } else { absent(&text, names) };
         let (server, key) = (setting(server, &SERVER_NAMES), setting(key, &KEY_NAMES));
-        let (servers, keys) = found(path, &text, only);
+        let (servers, keys) = found(folder, path, &text, only);
         files.push(FileState { path: path.clone(), server, key, servers, keys, by_hand: Some(why.clone()) });
+    }
+    for file in files.iter_mut().filter(|file| file.path.starts_with("android/")) {
+        // Another file of the Android project can have what this one lacks.
+        for (setting, name) in [(&mut file.server, android::SERVER), (&mut file.key, android::KEY)] {
+            if *setting == Setting::Missing && !bundle::android_settings(folder, name).is_empty() {
+                *setting = Setting::Right;
+            }
+        }
     }
     Some(files)
 }
 
 /// The addresses and the keys in a file.
-fn found(path: &str, text: &str, only: Option<Platform>) -> (Vec<String>, Vec<String>) {
+fn found(folder: &Path, path: &str, text: &str, only: Option<Platform>) -> (Vec<String>, Vec<String>) {
+    if path.ends_with(".gradle") || path.ends_with(".gradle.kts") {
+        let values = |name: &str| {
+            let all = bundle::android_settings(folder, name).into_iter().filter(|found| found.source == path);
+            all.map(|found| found.text.trim().to_owned()).collect()
+        };
+        return (values(android::SERVER), values(android::KEY));
+    }
     (values::of(path, text, &SERVER_NAMES, only), values::of(path, text, &KEY_NAMES, only))
 }
 

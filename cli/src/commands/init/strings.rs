@@ -1,5 +1,6 @@
 //! `strings.xml` of an Android app.
 
+use super::android::{KEY, SERVER};
 use super::edits::Edits;
 use super::plan::{ByHand, Sdk};
 use crate::xml;
@@ -21,29 +22,30 @@ fn lines(sdk: &Sdk) -> [Line; 2] {
         let whole = format!("<string moduleConfig=\"true\" name=\"{name}\"{rest}>{encoded}</string>");
         Line { name, encoded, whole }
     };
-    [line("CodePushServerUrl", &sdk.url, ""), line("CodePushDeploymentKey", &sdk.key, " translatable=\"false\"")]
+    [line(SERVER, &sdk.url, ""), line(KEY, &sdk.key, " translatable=\"false\"")]
 }
 
-/// The elements to add to a file of resources by hand, on one line.
-pub(super) fn to_copy(sdk: &Sdk) -> String {
-    lines(sdk).map(|line| line.whole).join(" ")
+/// The elements with these names to add to a file of resources by hand, on one line.
+pub(super) fn to_copy(sdk: &Sdk, names: &[&str]) -> String {
+    let wanted = lines(sdk).into_iter().filter(|line| names.contains(&line.name));
+    wanted.map(|line| line.whole).collect::<Vec<_>>().join(" ")
 }
 
-/// Puts the server and the key in.
-pub(super) fn edit(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
+/// Puts the server and the key in: those of the names to replace where they are, and those to add also where they are not.
+pub(super) fn edit(text: &str, sdk: &Sdk, replaced: &[&str], added: &[&str]) -> Result<String, ByHand> {
     let root = xml::parse(text).map_err(ByHand)?;
     if root.name != "resources" {
         return Err(ByHand(format!("its root is <{}>, not <resources>", root.name)));
     }
     let mut edits = Edits::new(text);
     let mut missing = Vec::new();
-    for Line { name, encoded, whole } in lines(sdk) {
+    for Line { name, encoded, whole } in lines(sdk).into_iter().filter(|line| replaced.contains(&line.name) || added.contains(&line.name)) {
         let mut found = root
             .children
             .iter()
             .filter(|child| matches!(child.name.as_str(), "string" | "item") && child.attribute(text, "name").as_deref() == Some(name))
             .peekable();
-        if found.peek().is_none() {
+        if found.peek().is_none() && added.contains(&name) {
             missing.push(whole);
         }
         for element in found {
@@ -69,8 +71,12 @@ mod tests {
         Sdk::example("https://u.example/a&b/")
     }
 
+    fn edit_all(text: &str, sdk: &Sdk) -> Result<String, ByHand> {
+        edit(text, sdk, &[], &[SERVER, super::KEY])
+    }
+
     fn edited(text: &str) -> String {
-        sdk().edited(edit, text)
+        sdk().edited(edit_all, text)
     }
 
     const URL: &str = "<string moduleConfig=\"true\" name=\"CodePushServerUrl\">https://u.example/a&amp;b/</string>";
@@ -111,7 +117,7 @@ mod tests {
     #[test]
     fn what_is_malformed_is_refused() {
         for text in ["<resources>", "<manifest/>", "", "<resources><string name=\"a\"></resources>"] {
-            assert!(edit(text, &sdk()).is_err(), "{text}");
+            assert!(edit_all(text, &sdk()).is_err(), "{text}");
         }
     }
 }

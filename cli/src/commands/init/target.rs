@@ -168,7 +168,7 @@ async fn app(context: &Context, client: &Client, choice: Choice<'_>) -> Result<O
     } else if choice.is_dry {
         return Err(Error::failed(
             "you have no apps, and --dry-run creates none",
-            "Leave --dry-run out, or run `updraft app create NAME`.",
+            "Add --app NAME --deployment NAME --create to see what it would create, or leave --dry-run out.",
         ));
     }
     loop {

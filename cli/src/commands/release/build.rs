@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use shared::api::deployments::DeploymentAnswer;
 
 use super::base::Base;
-use super::destination::Destination;
+use super::destination::{self, Destination};
 use super::fingerprint::Binaries;
-use super::halves::Half;
+use super::halves::{self, Half};
 use super::options::{self, DeliveryOptions, NotesOption};
 use super::platforms::PlatformOptions;
 use super::publish::Publication;
@@ -64,6 +63,8 @@ struct Job {
     warnings: Warnings,
     /// Where it goes; `None` in a dry run.
     destination: Option<Destination>,
+    /// The most bytes that its package can have; `None` in a dry run without an app.
+    limit: Option<i64>,
     /// With `--base`, the earlier bundle.
     base: Option<Base>,
     /// What became of it, for the JSON.
@@ -120,6 +121,7 @@ impl BuildAndRelease {
                 let destination = Destination::find(context, &job.option).await?;
                 job.warnings.add(deployment_key::warning(context, &builder, job.platform, &destination.target).await);
                 job.warnings.add(destination.version_warning(&job.target_version.version));
+                job.limit = Some(destination.limit);
                 job.destination = Some(destination);
             }
         }
@@ -149,9 +151,9 @@ impl BuildAndRelease {
         let mut released: Vec<String> = Vec::new();
         let mut earlier: Option<String> = None;
         let last = jobs.last().map(|job| job.platform);
+        let mut ready = Vec::new();
+        // All packages are made before the first upload: one that is too large leaves nothing half released.
         for (job, built) in jobs.into_iter().zip(all_built) {
-            let platform = job.platform;
-            let left = last.filter(|last| *last != platform);
             let publication = Publication {
                 path: &built.folder,
                 range: job.target_version.version.clone(),
@@ -159,13 +161,20 @@ impl BuildAndRelease {
                 delivery: &self.delivery,
                 key: key.clone(),
                 warnings: job.warnings,
-                members: members(platform, &job.target_version, built, job.base_report),
-                half: Half::new(platform, earlier.as_ref(), left),
+                members: members(job.platform, &job.target_version, built, job.base_report),
+                half: Half::new(job.platform, None, last.filter(|last| *last != job.platform)),
                 accepts_identical: self.no_duplicate_release_error,
             };
-            let document = match &job.destination {
+            let package = publication.package(context, job.limit).await;
+            let package = package.map_err(|error| if is_only { error } else { unpackaged(error, job.platform, self.dry_run) })?;
+            ready.push((job.platform, job.option, job.destination, publication, package));
+        }
+        for (platform, option, destination, mut publication, package) in ready {
+            let left = last.filter(|last| *last != platform);
+            publication.half = Half::new(platform, earlier.as_ref(), left);
+            let document = match &destination {
                 None => {
-                    let (document, people) = publication.preview(context, &job.option).await?;
+                    let (document, people) = publication.preview(context, &option, package).await?;
                     if !context.is_json() {
                         heading(platform, is_only);
                         people();
@@ -173,7 +182,7 @@ impl BuildAndRelease {
                     document
                 }
                 Some(destination) => {
-                    let published = publication.publish(context, destination).await;
+                    let published = publication.publish(context, destination, package).await;
                     let published =
                         published.map_err(|error| if is_only { alone(error) } else { after(error, platform, &released, left) })?;
                     if let Some(label) = published.label() {
@@ -214,6 +223,7 @@ impl BuildAndRelease {
                 target_version,
                 warnings: Warnings::default(),
                 destination: None,
+                limit: None,
                 base: None,
                 base_report: None,
             });
@@ -236,10 +246,9 @@ impl BuildAndRelease {
 /// Finds a wrong app or deployment of a dry run before minutes of work, as far as it is said where the release would go. Errors: as the server refuses it.
 async fn look_up(context: &Context, builder: &Builder, jobs: &mut [Job]) -> Result<()> {
     for job in jobs {
-        let (app, deployment) = (&job.option.app.app, &job.option.deployment);
-        if context.app(app.as_deref()).is_ok() && context.deployment(deployment.as_deref()).is_ok() {
+        job.limit = destination::limit_of_dry_run(context, &job.option).await?;
+        if job.limit.is_some() {
             let target = Target::new(context, &job.option)?;
-            target.get::<DeploymentAnswer>(&[]).await?;
             job.warnings.add(deployment_key::warning(context, builder, job.platform, &target).await);
         }
     }
@@ -336,6 +345,12 @@ fn members(platform: Platform, target_version: &TargetVersion, built: &Built, ba
     members.into_iter().chain(base).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// A package of one of two platforms that cannot be uploaded: nothing is sent for either.
+fn unpackaged(error: Error, platform: Platform, is_dry: bool) -> Error {
+    let nothing = if is_dry { "nothing would be released" } else { "nothing was released" };
+    Error { what: format!("{nothing}, because of {}: {}", platform.title(), error.what), ..error }
+}
+
 /// Whether devices already get the contents.
 fn is_identical(error: &Error) -> bool {
     error.kind == Kind::Conflict && error.what.contains("identical to")
@@ -363,7 +378,7 @@ fn after(error: Error, platform: Platform, released: &[String], left: Option<Pla
         return Error { what, ..error };
     }
     let what = format!("{what}. {}", released.join(", "));
-    let next = format!("{}. Then release only this platform: --platform {}", error.next.trim_end_matches('.'), platform.name());
+    let next = format!("{}. Then release only {}: {}", error.next.trim_end_matches('.'), platform.title(), halves::only(platform));
     Error { what, next, ..error }
 }
 
@@ -378,6 +393,7 @@ mod tests {
         assert_eq!(first.what, "iOS was not released: the server has a fault. Android was not released either");
         let told = after(error(), Platform::Android, &["iOS was released as v3".to_owned()], None);
         assert_eq!(told.what, "Android was not released: the server has a fault. iOS was released as v3");
-        assert_eq!(told.next, "Try again. Then release only this platform: --platform android");
+        assert!(told.next.starts_with("Try again. Then release only Android: `updraft "), "{}", told.next);
+        assert!(told.next.ends_with(" --platform android`"), "{}", told.next);
     }
 }

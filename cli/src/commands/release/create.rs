@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::Map;
 
-use super::destination::Destination;
+use super::destination::{self, Destination};
 use super::halves::Half;
 use super::options::{self, DeliveryOptions, NotesOption};
 use super::publish::Publication;
@@ -72,7 +72,9 @@ impl CreateCommand {
         };
         if self.dry_run {
             let publication = publication(self.range(context, None)?);
-            let (document, people) = publication.preview(context, &self.deployment).await?;
+            let limit = destination::limit_of_dry_run(context, &self.deployment).await?;
+            let package = publication.package(context, limit).await?;
+            let (document, people) = publication.preview(context, &self.deployment, package).await?;
             context.show(&document, people);
             context.note("Dry run: nothing was uploaded.");
             return Ok(());
@@ -82,7 +84,8 @@ impl CreateCommand {
         let warning = destination.version_warning(&range);
         let mut publication = publication(range);
         publication.warnings.add(warning);
-        let published = publication.publish(context, &destination).await?;
+        let package = publication.package(context, Some(destination.limit)).await?;
+        let published = publication.publish(context, &destination, package).await?;
         context.show(&published.json, || published.print());
         published.finish(context, &destination.target)
     }

@@ -27,7 +27,52 @@ pub(super) async fn warning(context: &Context, builder: &Builder, platform: Plat
     let texts: Vec<&str> = native.iter().map(|key| key.text.as_str()).collect();
     let owners = key_owner::find(context, &target.client, &texts, Some(&target.app)).await;
     let what = what(&native, &owners, &format!("the {} app", platform.title()), &target.app, target.client.url().as_str());
+    for owner in &owners {
+        if let Owner::Deployment { app, .. } = owner
+            && is_of_other(context, builder, platform, target, app).await
+        {
+            let (title, other) = (platform.title(), platform.other().title());
+            let next = with_right_key(platform, &target.app, &target.command("deployment show"));
+            return Some(printable(&format!(
+                "{what}. {app} is the app of {other}, so the {title} app has the key of the other platform. {next}"
+            )));
+        }
+    }
     Some(printable(&format!("{what}. {}", advice(&owners, &target.app, &target.command("deployment show")))))
+}
+
+/// What to do if the native files have the key of the other platform's app.
+fn with_right_key(platform: Platform, app: &str, show: &str) -> String {
+    format!("Write the key of {app} with `updraft init --platform {}`, or by hand: {show} shows it. Then ship a new build", platform.name())
+}
+
+/// Whether an app is that of the other platform: by the project file, by its name, or because the other platform's own files have one of its keys.
+async fn is_of_other(context: &Context, builder: &Builder, platform: Platform, target: &Target, app: &str) -> bool {
+    let project = context.project.as_ref().map(|found| &found.project);
+    let table = |platform: Platform| {
+        let table = project.and_then(|project| match platform {
+            Platform::Ios => project.ios.as_ref(),
+            Platform::Android => project.android.as_ref(),
+        });
+        table.and_then(|table| table.app.as_deref())
+    };
+    if table(platform.other()) == Some(app) || is_named_for(app, platform.other()) {
+        return true;
+    }
+    if table(platform) == Some(app) || is_named_for(app, platform) {
+        return false;
+    }
+    let of_other = builder.deployment_keys(platform.other());
+    if of_other.is_empty() {
+        return false;
+    }
+    let known = key_owner::deployments(&target.client, app).await.unwrap_or_default();
+    of_other.iter().any(|key| known.iter().any(|(_, known)| *known == key.text))
+}
+
+/// Whether an app is for a platform by its name, such as `weather-android`.
+fn is_named_for(app: &str, platform: Platform) -> bool {
+    app.to_lowercase().ends_with(&format!("-{}", platform.name()))
 }
 
 /// Whether none of the project's keys is one of the app's.

@@ -27,6 +27,22 @@ pub(super) struct Destination {
     metrics: BTreeMap<String, Counts>,
 }
 
+/// The most bytes that a package of a dry run can have; `None` if no app is given, so that the server is not asked. Errors: usage (2) for an app without a
+/// deployment, as the release, not signed in (3), not found (4).
+pub(super) async fn limit_of_dry_run(context: &Context, option: &DeploymentOption) -> Result<Option<i64>> {
+    if context.app(option.app.app.as_deref()).is_err() {
+        return Ok(None);
+    }
+    let target = Target::new(context, option)?;
+    target.get::<DeploymentAnswer>(&[]).await?;
+    Ok(Some(limit(&target).await?))
+}
+
+/// The most bytes that a package of the account can have.
+async fn limit(target: &Target) -> Result<i64> {
+    Ok(target.client.get::<AccountAnswer>("/v1/account").await?.value.account.limits.max_upload_bytes)
+}
+
 impl Destination {
     /// Finds the deployment. Errors: usage (2), not signed in (3), not found (4), conflict (5) while a rollout is unfinished.
     pub(super) async fn find(context: &Context, option: &DeploymentOption) -> Result<Self> {

@@ -76,7 +76,7 @@ fn compare(
     for (version, built) in targeted {
         let is_missing = |difference: &Difference| difference.change == Change::Removed && is_named(&difference.name);
         let mut all = differences(built, now);
-        all.retain(|difference| difference.change != Change::Removed || !is_kept(&difference.name));
+        all.retain(|difference| difference.change == Change::Changed || !is_kept(&difference.name));
         let (missing, found): (Vec<Difference>, Vec<Difference>) = all.into_iter().partition(is_missing);
         result.missing.extend(missing.into_iter().map(|difference| difference.name));
         let Some(built) = summary(&found) else { continue };

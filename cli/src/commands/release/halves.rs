@@ -94,7 +94,7 @@ impl Half {
 }
 
 /// The command of this process for one platform, to paste into a shell.
-fn only(platform: Platform) -> String {
+pub(super) fn only(platform: Platform) -> String {
     let words = usage::words();
     let words: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     format!("`updraft {}`", for_platform(&words, platform))

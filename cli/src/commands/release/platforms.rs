@@ -32,7 +32,7 @@ pub(super) struct PlatformOptions {
 }
 
 /// Refuses the app that the project file names for the other platform: its devices would get a bundle that they cannot run. Errors: usage (2).
-fn check_other(context: &Context, platform: Platform, option: Option<&str>) -> Result<()> {
+fn check_other(context: &Context, platform: Platform, option: Option<&str>, are_both: bool) -> Result<()> {
     let Some(found) = &context.project else { return Ok(()) };
     let (own, other, name) = match platform {
         Platform::Ios => (&found.project.ios, &found.project.android, "android"),
@@ -49,7 +49,9 @@ fn check_other(context: &Context, platform: Platform, option: Option<&str>) -> R
         return Err(Error::usage(what, "Give each platform an app of its own in the tables [ios] and [android] of updraft.toml."));
     }
     let what = format!("{app} is the app of the table [{name}] in updraft.toml, and would get the bundle for {}", platform.title());
-    let next = format!("Give the app for {}, with --app or in its table in updraft.toml.", platform.title());
+    // With both, --app would be that of both.
+    let option = if are_both { format!("--app-{} NAME", platform.name()) } else { "--app".to_owned() };
+    let next = format!("Give the app for {}, with {option} or in the table [{}] of updraft.toml.", platform.title(), platform.name());
     Err(Error::usage(what, next))
 }
 
@@ -79,7 +81,7 @@ impl PlatformOptions {
         let chosen = [(Choice::Ios, Platform::Ios), (Choice::Android, Platform::Android)];
         let all: Vec<_> = chosen.into_iter().filter(|(choice, _)| self.has(*choice)).map(|(_, platform)| option(platform)).collect();
         for (platform, option) in &all {
-            check_other(context, *platform, option.app.app.as_deref())?;
+            check_other(context, *platform, option.app.app.as_deref(), self.are_both())?;
         }
         let apps: Vec<Option<&str>> = all.iter().map(|(_, option)| context.app(option.app.app.as_deref()).ok()).collect();
         if let [Some(first), Some(second)] = apps.as_slice()

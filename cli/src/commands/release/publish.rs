@@ -63,10 +63,8 @@ pub(super) struct Published {
 }
 
 impl Publication<'_> {
-    /// Uploads it. Errors: as the server refuses it, and failed (1) if it is too large.
-    pub(super) async fn publish(mut self, context: &Context, destination: &Destination) -> Result<Published> {
-        let package = self.package(context).await?;
-        check_size(package.size, destination.limit)?;
+    /// Uploads it as a package that [`Publication::package()`] made. Errors: as the server refuses it.
+    pub(super) async fn publish(mut self, context: &Context, destination: &Destination, package: Package) -> Result<Published> {
         self.warnings.add(warnings::without_bundle(self.path, &package));
         self.warnings.add(destination.newest.as_ref().and_then(|newest| warnings::larger(&package, newest)));
         self.warnings.add(warnings::without_diffs(&package, Some(destination.target.client.url())));
@@ -112,18 +110,22 @@ impl Publication<'_> {
         Ok(Published { json: self.completed(json), release, hash: package.hash, is_signed })
     }
 
-    /// Shows what would be published, and publishes nothing. Returns the JSON, and what prints it for people.
-    pub(super) async fn preview(mut self, context: &Context, option: &DeploymentOption) -> Result<(Value, impl FnOnce())> {
+    /// Shows what would be published, and publishes nothing. Returns the JSON, and what prints it for people. Errors: as the server would refuse it.
+    pub(super) async fn preview(
+        mut self,
+        context: &Context,
+        option: &DeploymentOption,
+        package: Package,
+    ) -> Result<(Value, impl FnOnce())> {
         let app = context.app(option.app.app.as_deref()).ok().map(str::to_owned);
         let deployment = context.deployment(option.deployment.as_deref()).ok().map(str::to_owned);
         let (newest, server) = if app.is_some() && deployment.is_some() {
             let target = Target::new(context, option)?;
             (target.get::<DeploymentAnswer>(&[]).await?.value.deployment.package, Some(target.client.url().clone()))
         } else {
-            context.note("No app or no deployment is given: only the package is checked.");
+            context.note("No app is given: only the package is checked.");
             (None, None)
         };
-        let package = self.package(context).await?;
         self.warnings.add(warnings::without_bundle(self.path, &package));
         self.warnings.add(newest.and_then(|newest| warnings::larger(&package, &newest)));
         self.warnings.add(warnings::without_diffs(&package, server.as_ref()));
@@ -181,16 +183,18 @@ impl Publication<'_> {
         }
     }
 
-    /// Makes the package off the async threads.
-    async fn package(&self, context: &Context) -> Result<Package> {
+    /// Makes the package off the async threads. Errors: usage (2) for what cannot be released or signed, failed (1) for one over the limit in bytes.
+    pub(super) async fn package(&self, context: &Context, limit: Option<i64>) -> Result<Package> {
         let Message { what, next } = self.half.unsent();
         let _step = interrupt::step(what, next);
         let progress = Progress::bytes(context, "Packaging", 0);
         let (path, key, bar) = (self.path.to_owned(), self.key.clone(), progress.handle());
         let made = tokio::task::spawn_blocking(move || package::prepare(&path, key.as_deref(), &bar)).await;
-        made.map_err(|_| {
+        let package = made.map_err(|_| {
             Error::failed("the package could not be created", "Run the command again with --verbose, and report what it prints.")
-        })?
+        })??;
+        check_size(package.size, limit)?;
+        Ok(package)
     }
 }
 
@@ -228,8 +232,8 @@ impl Published {
 }
 
 /// Refuses a package over the limit before anything is sent.
-fn check_size(size: u64, limit: i64) -> Result<()> {
-    let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+fn check_size(size: u64, limit: Option<i64>) -> Result<()> {
+    let limit = limit.and_then(|limit| u64::try_from(limit).ok()).unwrap_or(u64::MAX);
     if size <= limit {
         return Ok(());
     }

@@ -8,11 +8,12 @@ use shared::text::{brief_path, isolate};
 use std::path::Path;
 
 use crate::bundle::{Builder, Platform, PublicKey, sdk};
+use crate::commands::init::android;
 use crate::config::server::ServerUrl;
 use crate::context::Context;
 use crate::output::table::printable;
 use crate::output::times;
-use crate::package::signature::{SigningKey, VerifyingKey};
+use crate::package::signature::{SigningKey, Unusable, VerifyingKey};
 use crate::package::{Kind, Package, PackagedFile};
 
 /// How much larger a package can be without a warning, in bytes, however small it was before.
@@ -79,9 +80,9 @@ pub(super) fn unverified(platform: Platform, public_key: &PublicKey, key: Option
         (Ok(_), Some(_)) => Some(format!(
             "the {platform} app has another public key ({source}) than the one that belongs to --sign-key: devices refuse this release. Sign it with the key of the app"
         )),
-        (Err(why), _) => Some(format!(
-            "the public key of the {platform} app ({source}) {why}: devices refuse every release. Correct it, and ship a new build"
-        )),
+        (Err(Unusable { why, next }), _) => {
+            Some(format!("the public key of the {platform} app ({source}) {why}: devices refuse every release. {next}"))
+        }
     }
 }
 
@@ -97,7 +98,13 @@ pub(super) fn without_sdk(builder: &Builder) -> Option<String> {
 
 /// Settings of the SDK with which the app asks for no updates.
 pub(super) fn setup(builder: &Builder, platform: Platform) -> Vec<String> {
-    let warning = |fault| printable(&format!("the {} app {fault}. Run `updraft init`, and ship a new build", platform.title()));
+    // `updraft init` does not create the file of strings of an Android app.
+    let next = if platform == Platform::Android && !android::can_write(builder.root()) {
+        format!("Create {} with what `updraft deployment show` prints, and ship a new build", android::STRINGS)
+    } else {
+        "Run `updraft init`, and ship a new build".to_owned()
+    };
+    let warning = |fault| printable(&format!("the {} app {fault}. {next}", platform.title()));
     builder.setup_faults(platform).into_iter().map(warning).collect()
 }
 

@@ -513,8 +513,8 @@ async fn an_android_project_without_a_file_of_strings_lacks_both_settings() {
     assert_eq!(found[0]["next"], "Run `updraft init`: it says what to write there.");
     // Then it gives what to copy.
     let lines = format!(
-        "`<string moduleConfig=\"true\" name=\"CodePushServerUrl\">{base}</string> \
-         <string moduleConfig=\"true\" name=\"CodePushDeploymentKey\" translatable=\"false\">{}</string>`",
+        "`<resources><string moduleConfig=\"true\" name=\"CodePushServerUrl\">{base}</string> \
+         <string moduleConfig=\"true\" name=\"CodePushDeploymentKey\" translatable=\"false\">{}</string></resources>`",
         place.key
     );
     let made = place.cli.json(INIT).await;
@@ -524,7 +524,7 @@ async fn an_android_project_without_a_file_of_strings_lacks_both_settings() {
     assert!(found[0]["next"].as_str().unwrap().contains(&lines), "{found:?}");
     // Another file can have the strings.
     let other = "android/app/src/main/res/values/codepush.xml";
-    place.cli.write(other, format!("<resources>{}</resources>", lines.trim_matches('`').replace(&place.key, "another-key")));
+    place.cli.write(other, lines.trim_matches('`').replace(&place.key, "another-key"));
     assert_eq!(place.cli.json(INIT).await["byHand"], json!([]));
     assert!(place.read(other).contains(&place.key));
     assert_eq!(checks(&place.cli, 0, "sdk").await[0]["status"], "ok");
@@ -532,6 +532,7 @@ async fn an_android_project_without_a_file_of_strings_lacks_both_settings() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_fails_for_a_public_key_that_devices_cannot_read() {
+    const PLIST_FILE: &str = "ios/demo/Info.plist";
     let place = Place::new().await;
     super::signing::write_keys(&place.cli).await;
     place.cli.write("package.json", package("react-native"));
@@ -547,32 +548,161 @@ async fn doctor_fails_for_a_public_key_that_devices_cannot_read() {
         write("ios/demo/Info.plist", "<plist version=\"1.0\"><dict><key>LSRequiresIPhoneOS</key><true/>", setting, "</dict></plist>");
     };
     let joined = pem.replace('\n', "");
+    let refused = |platform: &str, file: &str, why: &str| {
+        format!("the public key of the {platform} app ({file}) {why}: devices refuse every release")
+    };
+    let private = place.read("private.pem");
     for (of_ios, of_android, expected) in [
         (pem.as_str(), joined.as_str(), None),
         (
             joined.as_str(),
             pem.as_str(),
-            Some(
-                "the public key of the iOS app (ios/demo/Info.plist) is not a public key with the line ends of its PEM file, which the SDK \
-                 needs on iOS: devices refuse every release"
-                    .to_owned(),
-            ),
+            Some(refused("iOS", PLIST_FILE, "is not a public key with the line ends of its PEM file, which the SDK needs on iOS")),
         ),
         (
             pem.as_str(),
             "-----BEGIN PUBLIC KEY-----AAAA-----END PUBLIC KEY-----",
-            Some(format!("the public key of the Android app ({STRINGS_FILE}) cannot be used: it is damaged: devices refuse every release")),
+            Some(refused("Android", STRINGS_FILE, "cannot be used: it is damaged")),
         ),
+        ("", "", Some(refused("iOS", PLIST_FILE, "is empty, which the SDK on iOS takes for a key"))),
+        (
+            pem.as_str(),
+            private.as_str(),
+            Some(refused("Android", STRINGS_FILE, "is a private key, which everybody who has the app can read")),
+        ),
+        ("YOUR_PUBLIC_KEY", joined.as_str(), Some(refused("iOS", PLIST_FILE, "is only a placeholder"))),
     ] {
         plist(of_ios);
         strings(of_android);
         place.cli.expect(0, INIT).await;
         let found = checks(&place.cli, i32::from(expected.is_some()), "sdk").await;
         let found: Vec<&Value> = found.iter().filter(|check| check["text"].as_str().unwrap().contains("public key")).collect();
-        let texts: Vec<&str> = found.iter().map(|check| check["text"].as_str().unwrap()).collect();
+        let failed: Vec<&&Value> = found.iter().filter(|check| check["status"] == "failed").collect();
+        let texts: Vec<&str> = failed.iter().map(|check| check["text"].as_str().unwrap()).collect();
         assert_eq!(texts, expected.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(found.iter().all(|check| check["next"] == "Correct it, and ship a new build."), "{found:?}");
+        for check in failed {
+            let next = check["next"].as_str().unwrap();
+            assert!(next.contains("openssl rsa -in private.pem -pubout") && next.contains("docs/signing.md"), "{next}");
+            assert!(next.ends_with("Then ship a new build."), "{next}");
+        }
+        let is_good = |text: &str, platform: &str, file: &str| {
+            let named = format!("the {platform} app has a public key ({file}): signed releases only");
+            assert_eq!(
+                found.iter().any(|check| check["text"] == named && check["status"] == "ok"),
+                text == pem || text == joined && platform == "Android"
+            );
+        };
+        is_good(of_ios, "iOS", PLIST_FILE);
+        is_good(of_android, "Android", STRINGS_FILE);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_other_android_files_have_are_not_written_again() {
+    const CODEPUSH: &str = "android/app/src/main/res/values/codepush.xml";
+    const RELEASE: &str = "android/app/src/release/res/values/keys.xml";
+    const GRADLE: &str = "android/app/build.gradle";
+    let place = Place::new().await;
+    place.cli.write("package.json", package("react-native"));
+    let server = format!("<string name=\"CodePushServerUrl\">{}/</string>", place.app.base);
+    let key = |key: &str| format!("<string name=\"CodePushDeploymentKey\">{key}</string>");
+    let resources = |strings: &[&str]| format!("<resources>{}</resources>", strings.concat());
+    let gradle = |key: &str| {
+        let value = |name: &str, value: &str| format!("    resValue 'string', \"{name}\", '\"{value}\"'\n");
+        let values = [value("CodePushServerUrl", &format!("{}/", place.app.base)), value("CodePushDeploymentKey", key)].concat();
+        format!("android {{\n  buildTypes {{\n  release {{\n{values}  }}\n}}\n}}\n")
+    };
+    let other = "another-key-1234";
+    let place = &place;
+    let sdk = async |code: i32| {
+        let found = checks(&place.cli, code, "sdk").await;
+        let of_android = found.into_iter().filter(|check| check["text"].as_str().unwrap().starts_with("android/"));
+        of_android.collect::<Vec<_>>()
+    };
+    let is_ok = |found: &[Value]| !found.is_empty() && found.iter().all(|check| check["status"] == "ok");
+    // Another file of the main source set: it is edited, and strings.xml stays.
+    place.cli.write(STRINGS_FILE, STRINGS);
+    place.cli.write(CODEPUSH, resources(&[&server, &key(other)]));
+    place.cli.expect(0, INIT).await;
+    assert_eq!((place.read(STRINGS_FILE).as_str(), place.read(CODEPUSH).contains(&place.key)), (STRINGS, true));
+    assert!(is_ok(&sdk(0).await));
+    fs::remove_file(place.cli.project().join(CODEPUSH)).unwrap();
+    // Another source set, or the build file: nothing is to be done.
+    for (file, text) in [(RELEASE, resources(&[&server, &key(&place.key)])), (GRADLE, gradle(&place.key))] {
+        place.cli.write(file, text);
+        let said = place.cli.expect(0, INIT).await.err;
+        assert!(said.contains("The React Native project needs no changes") && !said.contains("is not set up"), "{said}");
+        assert_eq!(place.read(STRINGS_FILE), STRINGS);
+        let found = sdk(0).await;
+        assert!(is_ok(&found) && found.iter().any(|check| check["text"].as_str().unwrap().starts_with(file)), "{found:?}");
+        fs::remove_file(place.cli.project().join(file)).unwrap();
+    }
+    // With another key there, it says where and what, and writes no second one.
+    for (file, text) in [(RELEASE, resources(&[&server, &key(other)])), (GRADLE, gradle(other))] {
+        place.cli.write(file, text);
+        let made = place.cli.json(INIT).await;
+        let text = format!(
+            "it has the deployment key anot…, and a second value in strings.xml would break the build. Set there: CodePushDeploymentKey {}",
+            place.key
+        );
+        assert_eq!(made["byHand"], json!([{ "path": file, "text": text }]));
+        assert_eq!(place.read(STRINGS_FILE), STRINGS);
+        let found = sdk(1).await;
+        assert_eq!(found.iter().filter(|check| check["status"] != "ok").count(), 1, "{found:?}");
+        let said = format!("{file} has another deployment key than that of Production of demo: it belongs to no deployment of your apps");
+        assert!(found.iter().any(|check| check["text"].as_str().unwrap().starts_with(&said)), "{found:?}");
+        fs::remove_file(place.cli.project().join(file)).unwrap();
+    }
+    // Half of it elsewhere: the other half is written.
+    place.cli.write(RELEASE, resources(&[&key(&place.key)]));
+    place.cli.expect(0, INIT).await;
+    let strings = place.read(STRINGS_FILE);
+    assert!(strings.contains("CodePushServerUrl") && !strings.contains("CodePushDeploymentKey"), "{strings}");
+    assert!(is_ok(&sdk(0).await));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_warns_of_one_key_for_both_platforms_before_init() {
+    let place = Place::new().await;
+    place.cli.write("package.json", package("react-native"));
+    let base = &place.app.base;
+    let write = |of_ios: &str, of_android: &str| {
+        let values =
+            format!("<key>CodePushServerURL</key><string>{base}/</string><key>CodePushDeploymentKey</key><string>{of_ios}</string>");
+        place.cli.write("ios/Demo/Info.plist", format!("<plist><dict><key>LSRequiresIPhoneOS</key><true/>{values}</dict></plist>"));
+        let key = format!("<string name=\"CodePushDeploymentKey\">{of_android}</string>");
+        place.cli.write(STRINGS_FILE, format!("<resources><string name=\"CodePushServerUrl\">{base}/</string>{key}</resources>"));
+    };
+    let shared = async || {
+        let found = checks(&place.cli, 0, "sdk").await;
+        found.into_iter().filter(|check| check["text"].as_str().unwrap().contains("have the same")).collect::<Vec<_>>()
+    };
+    write(&place.key, &place.ada.deployment_key("demo", "Staging").await);
+    assert_eq!(shared().await, Vec::<Value>::new());
+    write(&place.key, &place.key);
+    let found = shared().await;
+    let text = format!(
+        "iOS and Android have the same deployment key (ios/Demo/Info.plist and {STRINGS_FILE}), and an update is for one platform: devices of \
+         both get each release of its app"
+    );
+    assert_eq!((found.len(), &found[0]["status"], &found[0]["text"]), (1, &json!("warning"), &json!(text)));
+    assert!(found[0]["next"].as_str().unwrap().contains("`updraft init --platform ios --app NAME`"), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_sdk_that_is_only_installed_is_recorded() {
+    let place = Place::new().await;
+    place.cli.write("package.json", package("react-native"));
+    place.cli.write("node_modules/react-native/package.json", r#"{ "version": "0.87.1" }"#);
+    place.cli.write("node_modules/@acme/react-native-code-push/package.json", r#"{ "version": "9.0.1" }"#);
+    place.cli.write("node_modules/@acme/react-native-code-push/android/build.gradle", "");
+    place.cli.write(STRINGS_FILE, STRINGS);
+    place.cli.write("android/app/build.gradle", "android { defaultConfig { versionName \"1.2.3\" } }");
+    let said = place.cli.expect(0, INIT).await.err;
+    assert!(said.contains("Wrote updraft-fingerprint.json."), "{said}");
+    let file: Value = serde_json::from_str(&place.read("updraft-fingerprint.json")).unwrap();
+    assert_eq!(file["android"]["1.2.3"]["modules"], json!({ "@acme/react-native-code-push": "9.0.1" }));
+    place.cli.expect(0, &["fingerprint", "check", "--platform", "android"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -143,7 +143,13 @@ async fn a_dry_run_sends_nothing() {
     let (what, _) = place.cli.run(&["release", "create", "CodePush", "-t", "^1.0.0", "-d", "Nope", "--dry-run"]).await.error(4);
     assert_eq!(what, "app demo has no deployment Nope");
     assert!(place.labels().await.is_empty());
-    // Without a deployment, it is about the package only, and needs no server.
+    let without = Cli::new().with("UPDRAFT_APP", "demo");
+    without.write("CodePush/main.jsbundle", "x");
+    for options in [&["--dry-run"][..], &[]] {
+        let (what, next) = without.run(&[&["release", "create", "CodePush", "-t", "^1.0.0"], options].concat()).await.error(2);
+        assert!(what == "no deployment is given" && next.contains("--deployment NAME"), "{what} {next}");
+    }
+    // Without an app, it is about the package only, and needs no server.
     let printed = Cli::new().with("HOME", &place.cli.home().display().to_string());
     printed.write("CodePush/main.jsbundle", "x");
     let printed = printed.expect(0, &["release", "create", "CodePush", "-t", "^1.0.0", "--dry-run"]).await;
@@ -259,6 +265,8 @@ async fn what_cannot_be_a_package_is_refused_before_anything_is_sent() {
         assert!([1, 2].contains(&code), "{path}: {}", ended.err);
         let (what, _) = ended.error(code);
         assert!(what.contains(said), "{path}: {what}");
+        let dry = place.cli.run(&["release", "create", path, "-t", "1.0.0", "--dry-run"]).await;
+        assert_eq!(dry.error(code).0, what, "a dry run fails as the release");
     }
     for wrong in [&["-t", "not a version"][..], &["-t", "1.0.0", "--rollout", "0"], &["-t", "1.0.0", "--rollout", "101"], &[]] {
         let arguments = [&["release", "create", "good.js"], wrong].concat();

@@ -139,6 +139,27 @@ async fn a_release_that_the_apps_public_key_does_not_verify_is_warned_about() {
     for key in [&own[..], &[]] {
         assert!(warnings("android", key).await[0].contains("devices refuse every release"), "{key:?}");
     }
+    // What is no public key at all is called what it is.
+    let private = std::fs::read_to_string(cli.project().join("private.pem")).unwrap();
+    for (key, said, told) in [
+        (private.as_str(), "is a private key", "it has leaked: make new keys (docs/signing.md)"),
+        ("-----BEGIN RSA PUBLIC KEY-----\nAAAA\n-----END RSA PUBLIC KEY-----", "is in the old format of RSA keys (PKCS#1)", ""),
+        ("YOUR_PUBLIC_KEY", "is only a placeholder", ""),
+        ("", "is empty, which the SDK on iOS takes for a key", ""),
+    ] {
+        cli.write("android/app/src/main/res/values/strings.xml", strings(key));
+        cli.write("ios/sample/Info.plist", plist(key));
+        for (platform, title) in [("android", "Android"), ("ios", "iOS")] {
+            let found = warnings(platform, &own).await;
+            // The SDK for Android ignores an empty one.
+            assert_eq!(found.len(), usize::from(platform == "ios" || !key.is_empty()), "{found:?}");
+            for text in found {
+                assert!(text.starts_with(&format!("the public key of the {title} app (")) && text.contains(&format!(") {said}")), "{text}");
+                assert!(text.contains("openssl rsa -in private.pem -pubout") && text.contains("docs/signing.md"), "{text}");
+                assert!(text.contains(told) && !text.contains("AAAA"), "{text}");
+            }
+        }
+    }
     // What Gradle inserts is not known here.
     cli.write("android/app/src/main/res/values/strings.xml", strings("@string/key"));
     assert_eq!(warnings("android", &[]).await, Vec::<String>::new());
@@ -181,8 +202,17 @@ async fn a_base_that_is_no_bytecode_is_refused_before_the_build() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_app_for_a_project_with_both_platforms_is_warned_about() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
     let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    let cli = cli.with("UPDRAFT_URL", &app.base).with("UPDRAFT_TOKEN", ada.token());
     cli.write("updraft.toml", "app = \"demo\"\n");
+    // A dry run without a deployment fails before the build, as the release.
+    for options in [&RELEASE[..], &RELEASE[..6]] {
+        assert_eq!(cli.run(options).await.error(2).0, "no deployment is given");
+    }
+    let cli = cli.with("UPDRAFT_DEPLOYMENT", "Production");
     cli.write("android/gradle.properties", "hermesEnabled=false\n");
     let shared = |document: &serde_json::Value| document["warnings"].to_string().contains("one app for iOS and Android");
     assert!(!shared(&cli.json(&RELEASE).await), "there is one platform");
@@ -283,6 +313,10 @@ async fn an_sdk_that_the_binaries_have_and_the_project_lacks_is_warned_about_onc
         "{said}"
     );
     assert_eq!(cli.json(&check).await["isEqual"], true);
+    // It is recorded as it is checked.
+    let written = cli.json(&["fingerprint", "write", "--platform", "android", "--app-version", "1.0.0"]).await;
+    assert_eq!(written["platforms"]["android"]["modules"], json!({ SDK: "9.0.1" }));
+    assert_eq!((&written["isChanged"], &written["warnings"]), (&json!(false), &json!([])));
     std::fs::remove_dir_all(installed).unwrap();
     let ended = cli.expect(1, &check).await;
     assert_eq!(ended.out, "Android\t1.0.0\tremoved\treact-native-code-push\t9.0.1\t-\n");
@@ -405,6 +439,9 @@ async fn the_app_of_the_whole_project_is_that_of_the_platform_without_a_table() 
     toml("demo-ios");
     let (what, _) = cli.run(&release).await.error(2);
     assert_eq!(what, "demo-ios is the app of the table [ios] in updraft.toml, and would get the bundle for Android");
+    let both = ["release", "react-native", "--platform", "all", "-t", "1.0.0", "--dry-run"];
+    let (_, next) = cli.run(&both).await.error(2);
+    assert_eq!(next, "Give the app for Android, with --app-android NAME or in the table [android] of updraft.toml.");
     let found = checks(0, "app").await;
     let said = "warning: Android has no app of its own: updraft.toml has demo-ios for the whole project, and it is the app of iOS, so no \
                 command releases to Android";

@@ -90,7 +90,7 @@ async fn the_npm_package_passes_signals_on_to_the_program() {
         command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         command
     };
-    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
         ends(&cli, command(), signal, |id| kill_process(id, signal).unwrap()).await;
     }
     // A terminal sends it to both.
@@ -98,7 +98,7 @@ async fn the_npm_package_passes_signals_on_to_the_program() {
 }
 
 /// A bundler that copies a file for each platform.
-const COPIES: &str = "const fs = require('node:fs');\n\
+pub(super) const COPIES: &str = "const fs = require('node:fs');\n\
     const option = (name) => process.argv[process.argv.indexOf(name) + 1];\n\
     fs.copyFileSync(`${process.env.HOME}/project/${option('--platform')}.js`, option('--bundle-output'));\n\
     fs.writeFileSync(option('--sourcemap-output'), '{}');\n";

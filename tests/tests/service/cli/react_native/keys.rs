@@ -125,6 +125,51 @@ async fn a_key_of_another_app_is_warned_about_with_its_deployment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_the_other_platform_is_never_a_reason_to_release_to_its_app() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    for name in ["demo-ios", "demo-android", "mobile", "shop"] {
+        ada.create_app(name).await;
+    }
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    let cli = cli.with("UPDRAFT_URL", &app.base).with("UPDRAFT_TOKEN", ada.token()).with("UPDRAFT_DEPLOYMENT", "Production");
+    cli.write("ios/Podfile", ":hermes_enabled => false\n");
+    cli.write("android/app/build.gradle", "");
+    let key = |app: &'static str, deployment: &'static str| ada.deployment_key(app, deployment);
+    let by_table = "[ios]\napp = \"shop\"\n\n[android]\napp = \"mobile\"\n";
+    for (toml, to, in_plist, in_strings, owner, is_of_other) in [
+        (by_table, "shop", key("mobile", "Staging").await, String::new(), "Staging of mobile", true),
+        ("", "demo-ios", key("demo-android", "Staging").await, String::new(), "Staging of demo-android", true),
+        ("", "shop", key("mobile", "Staging").await, key("mobile", "Production").await, "Staging of mobile", true),
+        ("", "shop", key("mobile", "Staging").await, key("shop", "Production").await, "Staging of mobile", false),
+    ] {
+        cli.write("updraft.toml", toml);
+        let server = &app.base;
+        let plist =
+            format!("<key>CodePushServerURL</key><string>{server}</string><key>CodePushDeploymentKey</key><string>{in_plist}</string>");
+        cli.write("ios/sample/Info.plist", format!("<plist version=\"1.0\"><dict>{plist}</dict></plist>"));
+        let strings = format!("<resources><string name=\"CodePushDeploymentKey\">{in_strings}</string></resources>");
+        cli.write("android/app/src/main/res/values/strings.xml", strings);
+        let document = cli.json(&["release", "react-native", "--platform", "ios", "-t", "1.0.0", "--dry-run", "-a", to]).await;
+        let what = format!(
+            "the iOS app has another deployment key ({}… in ios/sample/Info.plist) than those of {to}: it is that of {owner}, and its \
+             devices do not get this release. ",
+            &in_plist[..4]
+        );
+        let other = owner.split_once(" of ").unwrap().1;
+        let next = if is_of_other {
+            format!(
+                "{other} is the app of Android, so the iOS app has the key of the other platform. Write the key of {to} with `updraft init \
+                 --platform ios`, or by hand: `updraft deployment show -a {to} -d Production` shows it. Then ship a new build"
+            )
+        } else {
+            format!("Release to {other}, or write the key of {to} with `updraft init` and ship a new build")
+        };
+        assert_eq!(document["warnings"], json!([what + &next]));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn settings_with_which_devices_get_nothing_are_warned_about() {
     let cli = with_packages(&["react-native", "@react-native-community/cli"]);
     cli.write("android/gradle.properties", "hermesEnabled=false\n");
@@ -138,6 +183,9 @@ async fn settings_with_which_devices_get_nothing_are_warned_about() {
     assert_eq!(without_strings.len(), 2, "an Android project without any file of strings lacks both: {without_strings:?}");
     assert!(without_strings[0].starts_with("the Android app has no deployment key (CodePushDeploymentKey)"), "{without_strings:?}");
     assert!(without_strings[1].starts_with("the Android app has no server address (CodePushServerUrl)"), "{without_strings:?}");
+    // `updraft init` does not create the file.
+    let told = ". Create android/app/src/main/res/values/strings.xml with what `updraft deployment show` prints, and ship a new build";
+    assert!(without_strings.iter().all(|text| text.ends_with(told)), "{without_strings:?}");
     let (key, server) = (Some("a-real-1234567890"), Some("https://u.example/"));
     for (key, server, expected) in [
         (key, server, None),

@@ -4,6 +4,7 @@ mod base;
 mod errors;
 mod interrupts;
 mod keys;
+mod limits;
 mod reference;
 mod releases;
 
