@@ -52,27 +52,35 @@ fn main() -> ExitCode {
     }
 }
 
-/// Completes with Ctrl-C, or when the system or a pipeline ends the program. Returns the exit code: that which shells report for the signal.
+/// Listens for Ctrl-C, and for the signals with which the system or a pipeline ends the program, from this call on. Completes with the exit code that shells report
+/// for the signal.
 #[cfg(unix)]
-async fn interrupted() -> std::io::Result<i32> {
+fn interruption() -> std::io::Result<impl Future<Output = i32> + Send> {
     use tokio::signal::unix::{SignalKind, signal};
 
-    let code = |kind: SignalKind| Ok(128 + kind.as_raw_value());
+    let mut pressed = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
     // What Ctrl-\ sends: the programs that run for the CLI would not notice it.
     let mut quit = signal(SignalKind::quit())?;
     let mut hung_up = signal(SignalKind::hangup())?;
-    tokio::select! {
-        pressed = tokio::signal::ctrl_c() => pressed.map(|()| i32::from(error::Kind::Interrupted.exit_code())),
-        _ = terminated.recv() => code(SignalKind::terminate()),
-        _ = hung_up.recv() => code(SignalKind::hangup()),
-        _ = quit.recv() => code(SignalKind::quit()),
-    }
+    Ok(async move {
+        let kind = tokio::select! {
+            _ = pressed.recv() => return i32::from(error::Kind::Interrupted.exit_code()),
+            _ = terminated.recv() => SignalKind::terminate(),
+            _ = hung_up.recv() => SignalKind::hangup(),
+            _ = quit.recv() => SignalKind::quit(),
+        };
+        128 + kind.as_raw_value()
+    })
 }
 
 #[cfg(not(unix))]
-async fn interrupted() -> std::io::Result<i32> {
-    tokio::signal::ctrl_c().await.map(|()| i32::from(error::Kind::Interrupted.exit_code()))
+fn interruption() -> std::io::Result<impl Future<Output = i32> + Send> {
+    let mut pressed = tokio::signal::windows::ctrl_c()?;
+    Ok(async move {
+        let _ = pressed.recv().await;
+        i32::from(error::Kind::Interrupted.exit_code())
+    })
 }
 
 fn run(arguments: Arguments) -> Result<(), Error> {
@@ -83,13 +91,19 @@ fn run(arguments: Arguments) -> Result<(), Error> {
         .enable_all()
         .build()
         .map_err(|error| Error::failed(format!("cannot start: {error}"), "Free some memory, then try again."))?;
-    runtime.spawn(async {
-        if let Ok(code) = interrupted().await {
+    // Before the command begins: its first question can come at once.
+    let interruption = {
+        let _entered = runtime.enter();
+        interruption()
+    };
+    if let Ok(interruption) = interruption {
+        runtime.spawn(async move {
+            let code = interruption.await;
             children::end();
             interrupt::report();
             std::process::exit(code);
-        }
-    });
+        });
+    }
     let context = if matches!(command, Command::Doctor(_)) { Context::lenient(global) } else { Context::new(global)? };
     let result = runtime.block_on(command.run(&context));
     // A background request must not delay the prompt.

@@ -410,7 +410,7 @@ async fn a_release_is_shown_with_its_diffs_as_the_api_lists_them() {
     assert_eq!(out.matches("What to do:\t").count(), 1, "{out}");
     assert!(out.contains("storage verify"), "{out}");
     let out = place.cli.expect(0, &["release", "show", "v1"]).await.out;
-    assert!(out.contains("Diffs:\tThere is no release before v1 to make a diff from: devices download the whole bundle.\n"), "{out}");
+    assert!(out.contains("Diffs:\tv1 was replaced by v4: no device can be offered it, so no diffs are made for it.\n"), "{out}");
     let out = place.cli.expect(0, &["release", "show", "v2"]).await.out;
     assert!(out.contains("Diffs:\tv2 was replaced by v4: no device can be offered it, so no diffs are made for it.\n"), "{out}");
     let single = place.ada.upload("demo", "Staging", b"a single file", json!({ "appVersion": "1.0.0" })).await;
