@@ -11,20 +11,21 @@ use crate::domain::releases::blob;
 use crate::domain::releases::service::need_diffs;
 use crate::infra::db::WriteTx;
 
-/// Drops the app's diffs if, with them, those of its new owner take more than they may. They then count for `from` until they are deleted, and the server makes
-/// again what there is room for. Returns whether it did. The app's deployments must be locked, these must be their keys, and its blobs must be given to `to` already.
+/// Counts the app's diffs for its new owner, if that account's budget has room for them. Otherwise they are dropped: they count for `from` until they are deleted, and
+/// the server makes again what there is room for. The app's deployments must be locked, these must be their keys, and its bundles must be given to `to` already.
 pub async fn settle(
     tx: &mut WriteTx,
     app: &Context,
     of: &AppId,
     mut keys: Vec<DeploymentKey>,
     (from, to): (&AccountId, &AccountId),
-) -> Result<bool> {
+) -> Result<()> {
     let now = app.now();
-    if !app.settings.limits.quotas.diff_budget_of(tx, to).await?.is_exceeded() || repo::forget_made(tx, of).await? == 0 {
-        return Ok(false);
+    if app.settings.limits.quotas.has_room_for_diffs(tx, of, from, to).await? {
+        blob::give_diffs(tx, of, from, to).await?;
+        return Ok(());
     }
-    blob::give_diffs(tx, of, from).await?;
+    repo::forget_made(tx, of).await?;
     // Devices have URLs of them for a while.
     blob::touch_all(tx, of, now).await?;
     repo::detach_all(tx, of).await?;
@@ -33,5 +34,5 @@ pub async fn settle(
         snapshots::enqueue(tx, key, now).await?;
     }
     need_diffs(tx, of, now).await?;
-    Ok(true)
+    Ok(())
 }

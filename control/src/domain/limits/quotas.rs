@@ -28,6 +28,8 @@ const STORED_BYTES: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM b
 const STORED_BYTES_OF_OWNER: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE NOT is_diff AND account_id = (SELECT a.owner_id FROM apps a WHERE a.id = $1)";
 const DIFF_BYTES: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE account_id = $1 AND is_diff";
 const DIFF_BYTES_OF_OWNER: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE is_diff AND account_id = (SELECT a.owner_id FROM apps a WHERE a.id = $1)";
+const DIFF_BYTES_OF_APP: &str =
+    "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE app_id = $1 AND account_id = $2 AND is_diff";
 const BYTES_OF_APP: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE app_id = $1 AND NOT is_diff";
 const BY_APP: &str = "SELECT a.name, (SELECT COUNT(*) FROM deployments d WHERE d.app_id = a.id) AS deployments, \
     (SELECT COUNT(*) FROM collaborators c WHERE c.app_id = a.id) AS collaborators, \
@@ -46,6 +48,7 @@ pub const SQL: &[&str] = &[
     STORED_BYTES_OF_OWNER,
     DIFF_BYTES,
     DIFF_BYTES_OF_OWNER,
+    DIFF_BYTES_OF_APP,
     BYTES_OF_APP,
     BY_APP,
 ];
@@ -114,11 +117,12 @@ impl Quotas {
         Ok(DiffBudget { used: u64::try_from(used).unwrap_or_default(), bytes: self.diff_bytes(stored) })
     }
 
-    /// What the diffs of an account take, and may take. Those that are deleted soon are included.
-    pub async fn diff_budget_of(&self, tx: &mut ReadTx, account: &AccountId) -> Result<DiffBudget> {
-        let stored: i64 = on!(tx, |conn| sqlx::query_scalar(STORED_BYTES).bind(account).fetch_one(conn).await)?;
-        let used: i64 = on!(tx, |conn| sqlx::query_scalar(DIFF_BYTES).bind(account).fetch_one(conn).await)?;
-        Ok(DiffBudget { used: u64::try_from(used).unwrap_or_default(), bytes: self.diff_bytes(stored) })
+    /// Whether the diffs of an app that count for `from` fit into the budget of `to`, which has the app's bundles already.
+    pub async fn has_room_for_diffs(&self, tx: &mut ReadTx, app: &AppId, from: &AccountId, to: &AccountId) -> Result<bool> {
+        let moved: i64 = on!(tx, |conn| sqlx::query_scalar(DIFF_BYTES_OF_APP).bind(app).bind(from).fetch_one(conn).await)?;
+        let stored: i64 = on!(tx, |conn| sqlx::query_scalar(STORED_BYTES).bind(to).fetch_one(conn).await)?;
+        let used: i64 = on!(tx, |conn| sqlx::query_scalar(DIFF_BYTES).bind(to).fetch_one(conn).await)?;
+        Ok(moved == 0 || u64::try_from(used.saturating_add(moved)).unwrap_or_default() <= self.diff_bytes(stored))
     }
 
     /// How many bytes of diffs an account with so many bytes of bundles may have: as many, but some if it has few, and never more than bundles may have.
@@ -145,11 +149,6 @@ impl DiffBudget {
     /// How many more there may be.
     pub fn left(self) -> u64 {
         self.bytes.saturating_sub(self.used)
-    }
-
-    /// Whether they take more than they may, as after a transfer.
-    pub fn is_exceeded(self) -> bool {
-        self.used > self.bytes
     }
 
     /// Whether more than half of it is used, so that diffs that nobody is offered should not stay.

@@ -25,8 +25,8 @@ const STAMP: &str = "SELECT last_used_time FROM blobs WHERE app_id = $1 AND sha2
 const HOLD: &str = "UPDATE blobs SET last_used_time = last_used_time + 1, \
     account_id = COALESCE((SELECT a.owner_id FROM apps a WHERE a.id = $1), account_id) \
     WHERE app_id = $1 AND sha256 = $2 AND deleting = FALSE";
-const GIVE: &str = "UPDATE blobs SET account_id = $2 WHERE app_id = $1";
-const GIVE_DIFFS: &str = "UPDATE blobs SET account_id = $2 WHERE app_id = $1 AND is_diff";
+const GIVE: &str = "UPDATE blobs SET account_id = $2 WHERE app_id = $1 AND NOT is_diff";
+const GIVE_DIFFS: &str = "UPDATE blobs SET account_id = $3 WHERE app_id = $1 AND account_id = $2 AND is_diff";
 const TOUCH_RELEASED: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $3 THEN last_used_time + 1 ELSE $3 END \
     WHERE app_id = $1 AND sha256 IN (SELECT blob_sha256 FROM releases WHERE deployment_id = $2 \
     UNION SELECT manifest_sha256 FROM releases WHERE deployment_id = $2 AND manifest_sha256 IS NOT NULL \
@@ -155,9 +155,9 @@ pub async fn give(tx: &mut WriteTx, app: &AppId, to: &AccountId) -> sqlx::Result
     on_write!(tx, |conn| sqlx::query(GIVE).bind(app).bind(to).execute(conn).await)
 }
 
-/// Counts the bytes of the app's diffs for this account, until they are used again. The app must be locked as for [`give`].
-pub async fn give_diffs(tx: &mut WriteTx, app: &AppId, to: &AccountId) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(GIVE_DIFFS).bind(app).bind(to).execute(conn).await)
+/// Counts the bytes of the app's diffs for `to` that counted for `from`. Those that an earlier owner left behind stay theirs. The app must be locked as for [`give`].
+pub async fn give_diffs(tx: &mut WriteTx, app: &AppId, from: &AccountId, to: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(GIVE_DIFFS).bind(app).bind(from).bind(to).execute(conn).await)
 }
 
 /// Records now as the last use of the blobs of a deployment's releases, after which they are kept for a while. All deployments of the app must be locked, so

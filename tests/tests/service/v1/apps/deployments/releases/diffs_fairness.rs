@@ -110,19 +110,27 @@ async fn an_app_that_moves_brings_no_diffs_that_its_new_owner_has_no_room_for() 
     assert_eq!((bytes_of("ada").await, bytes_of("bob").await, app.number(ATTACHED).await), (0, made, attached));
 
     // There is none: they stay the sender's until they are deleted, and devices get the whole package.
-    ada.create_app("own").await;
+    let carol = app.sign_up("carol").await;
     let own = "INSERT INTO blobs (app_id, sha256, size, last_used_time, deleting, account_id, is_diff) \
-        SELECT id, 'of-ada', CAST($1 AS BIGINT), CAST($2 AS BIGINT), FALSE, owner_id, TRUE FROM apps WHERE name = 'own'";
-    assert_eq!(app.change(own, &["220000", &app.clock.now().0.to_string()]).await, 1);
+        SELECT id, 'of-an-own-app', 220000, CAST($2 AS BIGINT), FALSE, owner_id, TRUE FROM apps WHERE name = $1";
+    for (client, name) in [(&ada, "own-of-ada"), (&carol, "own-of-carol")] {
+        client.create_app(name).await;
+        assert_eq!(app.change(own, &[name, &app.clock.now().0.to_string()]).await, 1);
+    }
     transfer(&bob, "demo", "ada").await.assert(201);
     accept(&ada, "bob@example.com:demo", json!({})).await.assert(200);
     assert_eq!((bytes_of("ada").await, bytes_of("bob").await, app.number(ATTACHED).await), (220_000, made, 0));
     assert!(size().await > 55_000, "the whole package");
 
+    // Nor do they move when the app is passed on at once.
+    transfer(&ada, "demo", "carol").await.assert(201);
+    accept(&carol, "ada@example.com:demo", json!({})).await.assert(200);
+    assert_eq!((bytes_of("carol").await, bytes_of("ada").await, bytes_of("bob").await), (220_000, 220_000, made));
+
     // The server makes what there is room for again, and it counts for the new owner.
     work(&app, &mut job).await;
     assert_eq!(app.number(ATTACHED).await, 2);
-    let of_ada = bytes_of("ada").await;
-    assert!((290_000..=320_000).contains(&of_ada), "{of_ada}");
+    let of_carol = bytes_of("carol").await;
+    assert!((290_000..=320_000).contains(&of_carol), "{of_carol}");
     assert!(size().await < 45_000, "the diff");
 }
