@@ -9,7 +9,7 @@ use tests::cut::{BrokenNetwork, Cut};
 use tests::process::Process;
 use tests::random::Random;
 use tests::wait::until;
-use tests::{Cli, Options, TestApp};
+use tests::{Cli, Client, Options, TestApp};
 use tokio::process::Command;
 use xtask::paths;
 
@@ -98,7 +98,7 @@ async fn the_npm_package_passes_signals_on_to_the_program() {
 }
 
 /// A bundler that copies a file for each platform.
-pub(super) const COPIES: &str = "const fs = require('node:fs');\n\
+const COPIES: &str = "const fs = require('node:fs');\n\
     const option = (name) => process.argv[process.argv.indexOf(name) + 1];\n\
     fs.copyFileSync(`${process.env.HOME}/project/${option('--platform')}.js`, option('--bundle-output'));\n\
     fs.writeFileSync(option('--sourcemap-output'), '{}');\n";
@@ -106,12 +106,11 @@ pub(super) const COPIES: &str = "const fs = require('node:fs');\n\
 /// More than the connection's buffers take, so that the upload cannot end.
 const BYTES: usize = 24_000_000;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_interruption_after_the_first_platform_tells_what_is_released() {
-    let network = BrokenNetwork::listen().await;
-    let app = TestApp::spawn_with(Options::default().with("UPLOAD_URL", &network.base)).await;
-    network.lead_to(&app.base);
-    let ada = app.sign_up("ada").await;
+/// Releases both platforms at once.
+pub(super) const BOTH: [&str; 7] = ["release", "react-native", "--platform", "all", "-t", "1.0.0", "--no-hermes"];
+
+/// A project with an app for each platform, whose bundler copies `ios.js` and `android.js`.
+pub(super) async fn with_apps(app: &TestApp, ada: &Client) -> Cli {
     for name in ["demo-ios", "demo-android"] {
         ada.create_app(name).await;
     }
@@ -119,12 +118,22 @@ async fn an_interruption_after_the_first_platform_tells_what_is_released() {
     let cli = cli.with("UPDRAFT_URL", &app.base).with("UPDRAFT_TOKEN", ada.token());
     cli.write("updraft.toml", "deployment = \"Production\"\n\n[ios]\napp = \"demo-ios\"\n\n[android]\napp = \"demo-android\"\n");
     cli.write("node_modules/react-native/cli.js", COPIES);
+    cli.write("ios.js", "console.log(1);\n");
+    cli
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interruption_after_the_first_platform_tells_what_is_released() {
+    let network = BrokenNetwork::listen().await;
+    let app = TestApp::spawn_with(Options::default().with("UPLOAD_URL", &network.base)).await;
+    network.lead_to(&app.base);
+    let ada = app.sign_up("ada").await;
+    let cli = with_apps(&app, &ada).await;
     let mut random = Random::new(1);
     let large: Vec<u8> = std::iter::repeat_with(|| random.bits().to_le_bytes()).take(BYTES / 8).flatten().collect();
     cli.write("android.js", large);
-    let both = ["release", "react-native", "--platform", "all", "-t", "1.0.0", "--no-hermes"];
-    let json = [&both[..], &["--output", "json"]].concat();
-    for (label, arguments, signal) in [("v1", &both[..], Signal::INT), ("v2", &json, Signal::TERM)] {
+    let json = [&BOTH[..], &["--output", "json"]].concat();
+    for (label, arguments, signal) in [("v1", &BOTH[..], Signal::INT), ("v2", &json, Signal::TERM)] {
         cli.write("ios.js", format!("console.log('{label}');\n"));
         network.cut_next("POST /v1/apps/demo-android/deployments/Production/releases", Cut::Stall(0));
         let command = cli.command(arguments).spawn().unwrap();
@@ -141,7 +150,7 @@ async fn an_interruption_after_the_first_platform_tells_what_is_released() {
         network.go_on();
     }
     // The advice works, and releases nothing twice.
-    let command: Vec<&str> = both.iter().map(|word| if *word == "all" { "android" } else { word }).collect();
+    let command: Vec<&str> = BOTH.iter().map(|word| if *word == "all" { "android" } else { word }).collect();
     assert_eq!(cli.json(&command).await["package"]["label"], "v1");
     for (name, newest) in [("demo-ios", "v2"), ("demo-android", "v1")] {
         let listed = ada.get(&format!("/v1/apps/{name}/deployments/Production/releases")).await.assert(200);

@@ -2,25 +2,9 @@
 
 use serde_json::json;
 use tests::random::Random;
-use tests::{Cli, Client, Options, TestApp};
+use tests::{Options, TestApp};
 
-use super::errors::with_packages;
-use super::interrupts::COPIES;
-
-const BOTH: [&str; 7] = ["release", "react-native", "--platform", "all", "-t", "1.0.0", "--no-hermes"];
-
-/// A project with an app for each platform, whose bundler copies `ios.js` and `android.js`.
-async fn with_apps(app: &TestApp, ada: &Client) -> Cli {
-    for name in ["demo-ios", "demo-android"] {
-        ada.create_app(name).await;
-    }
-    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
-    let cli = cli.with("UPDRAFT_URL", &app.base).with("UPDRAFT_TOKEN", ada.token());
-    cli.write("updraft.toml", "deployment = \"Production\"\n\n[ios]\napp = \"demo-ios\"\n\n[android]\napp = \"demo-android\"\n");
-    cli.write("node_modules/react-native/cli.js", COPIES);
-    cli.write("ios.js", "console.log(1);\n");
-    cli
-}
+use super::interrupts::{BOTH, with_apps};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_released_if_a_package_of_one_platform_is_over_the_limit() {
