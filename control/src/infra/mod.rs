@@ -2,6 +2,7 @@
 //!
 //! It knows nothing about apps or releases. Start reading at [`db`].
 
+pub mod background;
 pub mod challenge;
 pub mod clock;
 pub mod crypto;

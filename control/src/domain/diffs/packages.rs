@@ -1,6 +1,7 @@
 //! Reads packages from storage. It is not trusted: what is not what was stored is a [`Problem`].
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -10,13 +11,15 @@ use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::AppId;
 use shared::package::Manifest;
 use tempfile::NamedTempFile;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
+use tokio::sync::mpsc;
 
 use super::Problem;
 use super::repo::ReleaseRow;
 use super::trial::{Failure, Worked, in_time};
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result};
+use crate::infra::background;
 
 /// The largest manifest, in bytes: more than 60,000 files with names of usual length.
 const MAX_MANIFEST: u64 = 8 << 20;
@@ -24,6 +27,10 @@ const MAX_MANIFEST: u64 = 8 << 20;
 const MAX_DIRECTORY: u64 = 16 << 20;
 /// Bytes that are copied at once.
 const BUFFER: usize = 128 << 10;
+/// So many of them wait for the thread that hashes and writes them.
+const CHUNKS: usize = 4;
+/// The name of the threads that work on diffs.
+const THREAD: &str = "diffs";
 
 /// The files of a package, and how they lie on a device.
 #[derive(Debug)]
@@ -116,19 +123,33 @@ async fn read_target(app: &Context, of: &AppId, release: &ReleaseRow) -> Worked<
         return Ok(Err(Problem::TargetDamaged));
     }
     let archive = NamedTempFile::new_in(app.storage.temp_dir()).map_err(Error::unavailable)?;
-    let mut writer = tokio::fs::File::from_std(archive.reopen().map_err(Error::unavailable)?);
-    let (mut hasher, mut buffer) = (Sha256::new(), vec![0; BUFFER]);
+    let file = archive.reopen().map_err(Error::unavailable)?;
+    let (chunks, received) = mpsc::channel(CHUNKS);
+    let copied = background::spawn(THREAD, move || copy(received, file)).map_err(Error::unavailable)?;
     loop {
-        let count = reader.read(&mut buffer).await.map_err(Failure::reading)?;
-        let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
-        hasher.update(bytes);
-        writer.write_all(bytes).await.map_err(Error::unavailable)?;
+        let mut chunk = vec![0; BUFFER];
+        let count = reader.read(&mut chunk).await.map_err(Failure::reading)?;
+        chunk.truncate(count);
+        // Nothing is received any more if the file cannot be written.
+        if count == 0 || chunks.send(chunk).await.is_err() {
+            break;
+        }
     }
-    writer.flush().await.map_err(Error::unavailable)?;
-    if Sha256Hex::from_digest(hasher.finalize().into()) != release.blob_sha256 {
+    drop(chunks);
+    if copied.await.map_err(Error::internal)?.map_err(Error::unavailable)? != release.blob_sha256 {
         return Ok(Err(Problem::TargetDamaged));
     }
     Ok(Ok(Arc::new(Target { files, archive, length })))
+}
+
+/// Writes all that is sent to a file. Returns its hash.
+fn copy(mut received: mpsc::Receiver<Vec<u8>>, mut file: File) -> io::Result<Sha256Hex> {
+    let mut hasher = Sha256::new();
+    while let Some(chunk) = received.blocking_recv() {
+        hasher.update(&chunk);
+        file.write_all(&chunk)?;
+    }
+    Ok(Sha256Hex::from_digest(hasher.finalize().into()))
 }
 
 /// The last `count` bytes of an object, or all, and the object's length. `None` as the problem if it is missing. Errors: the storage's; they may pass.
@@ -154,7 +175,7 @@ async fn end(
     Ok(read.await.map_err(Failure::reading)?.map(|bytes| (bytes, length)).ok_or(None))
 }
 
-/// Runs work that takes a while of a core, such as hashing and parsing.
+/// Runs work that takes a while of a core, such as parsing and making a diff. Requests go first.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(Error::internal)
+    background::spawn(THREAD, work).map_err(Error::unavailable)?.await.map_err(Error::internal)
 }

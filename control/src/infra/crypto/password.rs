@@ -8,14 +8,14 @@ use std::net::IpAddr;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use argon2::password_hash::phc::{Ident, Output, ParamsString, PasswordHash, Salt};
 use argon2::{ARGON2ID_IDENT, Algorithm, Argon2, Block, Params, Version};
 use shared::limit::{network, site};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::infra::background;
 use crate::infra::clock::Entropy;
 use crate::infra::error::Error;
 
@@ -178,29 +178,14 @@ impl HashingPermit {
     /// work is done.
     async fn run<T: Send + 'static>(self, task: impl FnOnce(&mut Vec<Block>) -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
         let Self { permit, memory, .. } = self;
-        let (answer, answered) = oneshot::channel();
         let hashing = move || {
-            lower_priority();
             let mut blocks = memory.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
             let result = task(&mut blocks);
             memory.lock().unwrap_or_else(PoisonError::into_inner).push(blocks);
             drop(permit);
-            // The caller may be gone.
-            drop(answer.send(result));
+            result
         };
-        // A new thread, so that no other work inherits its priority. Creating it takes a thousandth of the time of a hash.
-        thread::Builder::new().name("password".to_owned()).spawn(hashing).map_err(Error::unavailable)?;
-        answered.await.map_err(Error::internal)?
-    }
-}
-
-/// Lowers this thread's priority a little, so that other requests do not wait for its time slice. Even on a busy machine it still gets a share, so that
-/// logins complete.
-fn lower_priority() {
-    // On Linux, niceness is per thread; elsewhere it is per process. If it fails, other requests wait a little longer.
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::nice(5) {
-        tracing::debug!(%error, "the thread's priority could not be lowered");
+        background::spawn("password", hashing).map_err(Error::unavailable)?.await.map_err(Error::internal)?
     }
 }
 

@@ -1,0 +1,30 @@
+//! Work that takes a while of a core, such as hashing and making diffs: on a thread of its own, with a lower priority, so that it does not delay requests.
+
+use std::io;
+use std::thread;
+
+use tokio::sync::oneshot;
+
+/// Runs `work` on a new thread with a lower priority; the thread's name is for debuggers. What is returned receives its result, or fails if it panicked. If
+/// that is dropped, the work goes on to its end. Errors: if the system has no thread left.
+pub fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> io::Result<oneshot::Receiver<T>> {
+    let (answer, answered) = oneshot::channel();
+    let run = move || {
+        lower_priority();
+        // The caller may be gone.
+        drop(answer.send(work()));
+    };
+    // Not a thread of the runtime's pool: no other work may inherit the priority. Creating one takes some microseconds.
+    thread::Builder::new().name(name.to_owned()).spawn(run)?;
+    Ok(answered)
+}
+
+/// Lowers this thread's priority a little, so that requests do not wait for its time slice. Even on a busy machine it still gets a share, so that logins
+/// complete.
+fn lower_priority() {
+    // On Linux, niceness is per thread; elsewhere it is per process. If it fails, requests wait a little longer.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::nice(5) {
+        tracing::debug!(%error, "the thread's priority could not be lowered");
+    }
+}
