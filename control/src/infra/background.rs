@@ -5,12 +5,25 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
+/// How much work gives way to requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// A little: even on a busy machine it gets a share. For work that a person waits for.
+    Low,
+    /// Almost entirely: for work that nobody waits for.
+    Lowest,
+}
+
 /// Runs `work` on a new thread with a lower priority; the thread's name is for debuggers. What is returned receives its result, or fails if it panicked. If
 /// that is dropped, the work goes on to its end. Errors: if the system has no thread left.
-pub fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> io::Result<oneshot::Receiver<T>> {
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    priority: Priority,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<oneshot::Receiver<T>> {
     let (answer, answered) = oneshot::channel();
     let run = move || {
-        lower_priority();
+        lower(priority);
         // The caller may be gone.
         drop(answer.send(work()));
     };
@@ -19,12 +32,16 @@ pub fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 's
     Ok(answered)
 }
 
-/// Lowers this thread's priority a little, so that requests do not wait for its time slice. Even on a busy machine it still gets a share, so that logins
-/// complete.
-fn lower_priority() {
+/// Lowers this thread's priority, so that requests do not wait for its time slice.
+fn lower(priority: Priority) {
     // On Linux, niceness is per thread; elsewhere it is per process. If it fails, requests wait a little longer.
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::nice(5) {
+    if let Err(error) = rustix::process::nice(match priority {
+        Priority::Low => 5,
+        Priority::Lowest => 15,
+    }) {
         tracing::debug!(%error, "the thread's priority could not be lowered");
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = priority;
 }

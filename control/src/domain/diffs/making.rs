@@ -2,7 +2,7 @@
 
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use sha2::{Digest, Sha256};
 use shared::archive::ArchiveFault;
@@ -50,7 +50,9 @@ fn make_in(folder: PathBuf, base: &Files, target: &Target, room: u64) -> io::Res
     let limit = useful.min(room);
     let file = NamedTempFile::new_in(folder)?;
     let mut to = BufWriter::with_capacity(BUFFER, file.reopen()?);
-    let mut archive = BufReader::with_capacity(BUFFER, target.archive.reopen()?);
+    let mut stored = target.archive.lock().unwrap_or_else(PoisonError::into_inner);
+    stored.rewind()?;
+    let mut archive = BufReader::with_capacity(BUFFER, &*stored);
     let size = match diff::write(&mut archive, target.length, &plan, limit, &mut to) {
         Ok(size) => size,
         Err(WriteFault::TooLarge) if limit < useful => return Ok(Err(Problem::NoRoom)),
@@ -58,6 +60,7 @@ fn make_in(folder: PathBuf, base: &Files, target: &Target, room: u64) -> io::Res
         Err(WriteFault::Target(ArchiveFault::Read(error)) | WriteFault::Write(error)) => return Err(error),
         Err(WriteFault::Target(ArchiveFault::Refused(_))) => return Ok(Err(Problem::TargetDamaged)),
     };
+    drop(stored);
     to.flush()?;
     let mut written = file.reopen()?;
     match diff::check(&mut written, size, &base.manifest, &target.files.manifest) {

@@ -1,8 +1,8 @@
 //! Reads packages from storage. It is not trusted: what is not what was stored is a [`Problem`].
 
 use std::fs::File;
-use std::io::{self, Write};
-use std::sync::Arc;
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex};
 
 use sha2::{Digest, Sha256};
 use shared::archive;
@@ -10,7 +10,6 @@ use shared::diff::{Layout, LayoutRead};
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::AppId;
 use shared::package::Manifest;
-use tempfile::NamedTempFile;
 use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 
@@ -19,7 +18,7 @@ use super::repo::ReleaseRow;
 use super::trial::{Failure, Worked, in_time};
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result};
-use crate::infra::background;
+use crate::infra::background::{self, Priority};
 
 /// The largest manifest, in bytes: more than 60,000 files with names of usual length.
 const MAX_MANIFEST: u64 = 8 << 20;
@@ -41,13 +40,13 @@ pub(super) struct Files {
     pub layout: Layout,
 }
 
-/// The package of a release, in a file of this machine.
+/// The package of a release, in a file of this machine: the stored one, or a copy.
 #[derive(Debug)]
 pub(super) struct Target {
     /// Its files.
     pub files: Files,
-    /// The archive. Its bytes have the hash that the release says.
-    pub archive: NamedTempFile,
+    /// The archive. Its bytes have the hash that the release says. One reader at a time, because they share the position.
+    pub archive: Mutex<File>,
     /// The archive's length in bytes.
     pub length: u64,
 }
@@ -103,7 +102,7 @@ async fn read_layout(app: &Context, of: &AppId, bundle: &Sha256Hex, damaged: Pro
     Ok(Err(damaged))
 }
 
-/// Reads a release's package, and copies its archive to this machine.
+/// Reads a release's package, and copies its archive to this machine if it is not there.
 pub(super) async fn target(app: &Context, of: &AppId, release: &ReleaseRow) -> Worked<Arc<Target>> {
     in_time(read_target(app, of, release)).await
 }
@@ -117,15 +116,47 @@ async fn read_target(app: &Context, of: &AppId, release: &ReleaseRow) -> Worked<
         return Ok(Err(Problem::OtherHash));
     }
     let key = BlobKey { app: of.clone(), sha256: release.blob_sha256.clone() };
-    let Some(mut reader) = app.storage.open(&key, None).await.map_err(Failure::reading)? else { return Ok(Err(Problem::TargetDamaged)) };
-    let length = reader.total_length();
+    let found = match app.storage.local(&key).await.map_err(Failure::reading)? {
+        Some(file) => hashed(file).await?,
+        None => copied(app, &key).await?,
+    };
+    let Some((archive, length, _)) = found.filter(|(_, _, sha256)| *sha256 == release.blob_sha256) else {
+        return Ok(Err(Problem::TargetDamaged));
+    };
     if u64::try_from(release.size).ok() != Some(length) {
         return Ok(Err(Problem::TargetDamaged));
     }
-    let archive = NamedTempFile::new_in(app.storage.temp_dir()).map_err(Error::unavailable)?;
-    let file = archive.reopen().map_err(Error::unavailable)?;
+    Ok(Ok(Arc::new(Target { files, archive: Mutex::new(archive), length })))
+}
+
+/// An archive, its length in bytes and the hash of its bytes.
+type Archive = (File, u64, Sha256Hex);
+
+/// A file of this machine, which is read where it is.
+async fn hashed(mut file: File) -> std::result::Result<Option<Archive>, Failure> {
+    let hashed = blocking(move || {
+        let mut hasher = Sha256::new();
+        let mut buffer = vec![0; BUFFER];
+        let mut length = 0;
+        loop {
+            let count = file.read(&mut buffer)?;
+            let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
+            hasher.update(bytes);
+            length += bytes.len() as u64;
+        }
+        Ok::<_, io::Error>((file, length, Sha256Hex::from_digest(hasher.finalize().into())))
+    });
+    hashed.await?.map(Some).map_err(Failure::reading)
+}
+
+/// A copy of an object; `None` if it is missing.
+async fn copied(app: &Context, key: &BlobKey) -> std::result::Result<Option<Archive>, Failure> {
+    let Some(mut reader) = app.storage.open(key, None).await.map_err(Failure::reading)? else { return Ok(None) };
+    let length = reader.total_length();
+    // Without a name: nothing is left of it if the process ends.
+    let archive = tempfile::tempfile_in(app.storage.temp_dir()).map_err(Error::unavailable)?;
     let (chunks, received) = mpsc::channel(CHUNKS);
-    let copied = background::spawn(THREAD, move || copy(received, file)).map_err(Error::unavailable)?;
+    let copied = background::spawn(THREAD, Priority::Lowest, move || copy(received, archive)).map_err(Error::unavailable)?;
     loop {
         let mut chunk = vec![0; BUFFER];
         let count = reader.read(&mut chunk).await.map_err(Failure::reading)?;
@@ -136,20 +167,18 @@ async fn read_target(app: &Context, of: &AppId, release: &ReleaseRow) -> Worked<
         }
     }
     drop(chunks);
-    if copied.await.map_err(Error::internal)?.map_err(Error::unavailable)? != release.blob_sha256 {
-        return Ok(Err(Problem::TargetDamaged));
-    }
-    Ok(Ok(Arc::new(Target { files, archive, length })))
+    let (archive, sha256) = copied.await.map_err(Error::internal)?.map_err(Error::unavailable)?;
+    Ok(Some((archive, length, sha256)))
 }
 
-/// Writes all that is sent to a file. Returns its hash.
-fn copy(mut received: mpsc::Receiver<Vec<u8>>, mut file: File) -> io::Result<Sha256Hex> {
+/// Writes all that is sent to a file. Returns it with the hash.
+fn copy(mut received: mpsc::Receiver<Vec<u8>>, mut file: File) -> io::Result<(File, Sha256Hex)> {
     let mut hasher = Sha256::new();
     while let Some(chunk) = received.blocking_recv() {
         hasher.update(&chunk);
         file.write_all(&chunk)?;
     }
-    Ok(Sha256Hex::from_digest(hasher.finalize().into()))
+    Ok((file, Sha256Hex::from_digest(hasher.finalize().into())))
 }
 
 /// The last `count` bytes of an object, or all, and the object's length. `None` as the problem if it is missing. Errors: the storage's; they may pass.
@@ -177,5 +206,5 @@ async fn end(
 
 /// Runs work that takes a while of a core, such as parsing and making a diff. Requests go first.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    background::spawn(THREAD, work).map_err(Error::unavailable)?.await.map_err(Error::internal)
+    background::spawn(THREAD, Priority::Lowest, work).map_err(Error::unavailable)?.await.map_err(Error::internal)
 }

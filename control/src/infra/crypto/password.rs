@@ -15,7 +15,7 @@ use argon2::{ARGON2ID_IDENT, Algorithm, Argon2, Block, Params, Version};
 use shared::limit::{network, site};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::infra::background;
+use crate::infra::background::{self, Priority};
 use crate::infra::clock::Entropy;
 use crate::infra::error::Error;
 
@@ -185,7 +185,7 @@ impl HashingPermit {
             drop(permit);
             result
         };
-        background::spawn("password", hashing).map_err(Error::unavailable)?.await.map_err(Error::internal)?
+        background::spawn("password", Priority::Low, hashing).map_err(Error::unavailable)?.await.map_err(Error::internal)?
     }
 }
 

@@ -59,6 +59,11 @@ impl FolderStore {
         Ok(Some(BlobReader::new(file, total_length, range)))
     }
 
+    pub(super) async fn local(&self, key: &BlobKey) -> io::Result<Option<File>> {
+        let path = self.path(key);
+        blocking(move || present(File::open(path))).await
+    }
+
     pub(super) async fn delete(&self, key: &BlobKey) -> io::Result<()> {
         // The folder stays, even if it is empty: an upload may be about to create a file in it.
         present(tokio::fs::remove_file(self.path(key)).await).map(drop)

@@ -16,6 +16,7 @@ pub use reader::BlobReader;
 pub use s3::{PartsId, S3Store};
 
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -167,6 +168,14 @@ impl Storage {
             Self::Folder(store) => store.read(key, range).await,
             Self::S3(store) => Box::pin(store.read(key, range)).await,
             Self::Memory(store) => store.read(key, range),
+        }
+    }
+
+    /// The object as a file of this machine, for reading only; `None` if it is missing, or is somewhere else.
+    pub async fn local(&self, key: &BlobKey) -> io::Result<Option<File>> {
+        match self {
+            Self::Folder(store) => store.local(key).await,
+            Self::S3(_) | Self::Memory(_) => Ok(None),
         }
     }
 
