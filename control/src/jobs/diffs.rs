@@ -36,6 +36,8 @@ const MAX_DELAY: i64 = 10 * 60 * 1_000;
 const MAX_REST: i64 = 60 * 60 * 1_000;
 /// Accounts that take turns at a time: those that wait longest.
 const ACCOUNTS: i64 = 500;
+/// How long a suspended look is worth going on with, in milliseconds. By then another process may have ended it.
+const MAX_SUSPENDED: i64 = 10 * 60 * 1_000;
 
 /// The last turn of an account.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +59,8 @@ pub struct Diffs {
     turns: HashMap<String, Last>,
     /// What is being worked on.
     lease: Option<Lease>,
-    /// Where turns were suspended, by the key of the app's row.
-    suspended: HashMap<String, Suspended>,
+    /// Where turns were suspended, and when, by the key of the app's row.
+    suspended: HashMap<String, (UnixMillis, Suspended)>,
 }
 
 impl Diffs {
@@ -118,10 +120,11 @@ impl Job for Diffs {
         let Some((lease, account)) = self.claim().await? else { return Ok(Pause::AtMost(TICK)) };
         let began = self.context.now();
         let lease = self.lease.insert(lease);
-        let mut suspended = self.suspended.remove(&lease.key);
+        self.suspended.retain(|_, (at, _)| (0..MAX_SUSPENDED).contains(&began.as_millis().saturating_sub(at.as_millis())));
+        let mut suspended = self.suspended.remove(&lease.key).map(|(_, suspended)| suspended);
         let worked = Box::pin(work(&self.context, lease, &mut suspended)).await;
         if let Some(suspended) = suspended {
-            self.suspended.insert(lease.key.clone(), suspended);
+            self.suspended.insert(lease.key.clone(), (self.context.now(), suspended));
         }
         self.lease = None;
         let now = self.context.now();

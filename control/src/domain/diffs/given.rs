@@ -25,9 +25,9 @@ pub async fn settle(
         blob::give_diffs(tx, of, from, to).await?;
         return Ok(());
     }
+    // Devices have URLs of them for a while. What an earlier owner kept is not used any longer than it was.
+    blob::touch_diffs(tx, of, from, now).await?;
     repo::forget_made(tx, of).await?;
-    // Devices have URLs of them for a while.
-    blob::touch_all(tx, of, now).await?;
     repo::detach_all(tx, of).await?;
     keys.sort_unstable();
     for key in &keys {

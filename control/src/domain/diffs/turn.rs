@@ -20,6 +20,7 @@ use super::repo::{self, MadeRow, ReleaseRow};
 use super::surplus::Surplus;
 use super::trial::{Trial, Worked, failed};
 use super::{Problem, making};
+use crate::domain::access;
 use crate::domain::context::Context;
 use crate::domain::counting::counters::repo as counters;
 use crate::domain::deployments::repo::{self as deployments, DeploymentRow};
@@ -31,7 +32,7 @@ use crate::domain::releases::blob::{self, Purpose};
 use crate::domain::releases::repo::{self as releases, DiffRow};
 use crate::domain::releases::service::need_diffs;
 use crate::domain::releases::upload;
-use crate::infra::db::ReadTx;
+use crate::infra::db::{ReadTx, WriteTx};
 
 /// How long the diffs of a release stay that is not offered any more, in milliseconds, from the release after it on.
 const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000;
@@ -158,6 +159,8 @@ async fn end(app: &Context, of: &AppId, lease: &Lease, looked: Suspended, took: 
     let Suspended { seen, next, surplus, settled: _ } = looked;
     let mut obsolete = repo::stale(&mut app.db.read().await?, of, i64::try_from(MAX_STALE).unwrap_or(i64::MAX)).await?;
     let mut tx = app.db.write().await?;
+    // First, as who passes the app on or deletes it does: they lock its deployments in another order.
+    access::apps::lock(&mut tx, of).await?;
     // A change of a release raises a version, and enqueues the app, in one transaction. It is visible here, or commits after this, and then its row is a new one,
     // or becomes due.
     let is_same = snapshots::lock_versions(&mut tx, of).await? == seen;
@@ -543,6 +546,10 @@ async fn attach(app: &Context, of: &AppId, need: &Need) -> Result<()> {
     if is_same.is_none_or(|(hash, blob)| (hash, blob) != (need.target.package_hash.clone(), need.target.blob_sha256.clone())) {
         return Ok(());
     }
+    // Or the app has moved to an account without room for them, or a lost one was dropped.
+    if !is_current(&mut tx, of, need).await? {
+        return Ok(());
+    }
     let now = app.now();
     // In the order in which everybody locks blobs. What is not offered any more was used until now: URLs of it were given out.
     let mut blobs: BTreeMap<&Sha256Hex, bool> = present.values().map(|(blob, _)| (*blob, false)).collect();
@@ -575,6 +582,20 @@ async fn attach(app: &Context, of: &AppId, need: &Need) -> Result<()> {
     let count = due.values().filter(|(blob, _)| !gone.contains(blob)).count();
     tracing::info!(deployment.id = need.deployment.as_str(), release.label = need.target.label, count, "the diffs of a release are ready");
     Ok(())
+}
+
+/// Whether what this work began with, and has made since, is still there. The deployment must be locked.
+async fn is_current(tx: &mut WriteTx, of: &AppId, need: &Need) -> Result<bool> {
+    let made = repo::made(tx, of, need.target.target()).await?;
+    let known: HashMap<_, _> = made.iter().map(|row| (&row.base_sha256, row.blob_sha256.as_ref())).collect();
+    let is_made = |base: &ReleaseRow| {
+        let blob = need.made.get(&base.blob_sha256).and_then(|row| row.blob_sha256.as_ref());
+        blob.is_none_or(|blob| known.get(&base.blob_sha256) == Some(&Some(blob)))
+    };
+    let attached = releases::diffs_of(tx, &need.target.id).await?;
+    let is_attached =
+        |diff: &DiffRow| attached.iter().any(|now| now.source_hash == diff.source_hash && now.blob_sha256 == diff.blob_sha256);
+    Ok(need.bases.iter().all(is_made) && need.attached.iter().all(is_attached))
 }
 
 /// Has the diffs of apps looked at whose devices have reported something since, a page at a time. Returns the last app, or `None` at the end.

@@ -33,6 +33,8 @@ const TOUCH_RELEASED: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_u
     UNION SELECT d.blob_sha256 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.deployment_id = $2)";
 const TOUCH_ALL: &str =
     "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $2 THEN last_used_time + 1 ELSE $2 END WHERE app_id = $1";
+const TOUCH_DIFFS: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $3 THEN last_used_time + 1 ELSE $3 END \
+    WHERE app_id = $1 AND account_id = $2 AND is_diff AND deleting = FALSE";
 
 const TOUCH_NOW: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $3 THEN last_used_time + 1 ELSE $3 END \
     WHERE app_id = $1 AND sha256 = $2 AND deleting = FALSE";
@@ -62,6 +64,7 @@ pub const SQL: &[&str] = &[
     GIVE_DIFFS,
     TOUCH_RELEASED,
     TOUCH_ALL,
+    TOUCH_DIFFS,
     TOUCH_NOW,
     TOUCH_UNLESS_USED,
     NOTE_FILE_SIZES,
@@ -181,6 +184,11 @@ pub async fn touch_unless_used(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex
 /// Like [`touch_released`], for all blobs of an app.
 pub async fn touch_all(tx: &mut WriteTx, app: &AppId, now: UnixMillis) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(TOUCH_ALL).bind(app).bind(now).execute(conn).await)
+}
+
+/// Like [`touch_released`], for the diffs of an app that count against an account.
+pub async fn touch_diffs(tx: &mut WriteTx, app: &AppId, account: &AccountId, now: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(TOUCH_DIFFS).bind(app).bind(account).bind(now).execute(conn).await)
 }
 
 /// Stores the sizes of a bundle's files, as JSON, unless they are known.

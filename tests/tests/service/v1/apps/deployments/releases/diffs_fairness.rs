@@ -3,6 +3,7 @@
 use control::testing::jobs::Job;
 use serde_json::json;
 use tests::app::Options;
+use tests::wait::until;
 use tests::{Bundle, Client, TestApp};
 
 use super::diffs::{MINUTE, check, noise, package, upload};
@@ -133,4 +134,40 @@ async fn an_app_that_moves_brings_no_diffs_that_its_new_owner_has_no_room_for() 
     let of_carol = bytes_of("carol").await;
     assert!((290_000..=320_000).contains(&of_carol), "{of_carol}");
     assert!(size().await < 45_000, "the diff");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_that_moves_while_its_diffs_are_made_brings_none_that_its_new_owner_has_no_room_for() {
+    let app = TestApp::spawn_with(Options { has_bucket: true, ..Options::default().with("LIMIT_STORED_BYTES", "320000") }).await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    let (state, _folder) = second_process(&app).await;
+    let mut job = job(&state);
+    ada.create_app("demo").await;
+    for number in 2..=4 {
+        let (main, own) = (noise(number), format!("CodePush/{number}.txt"));
+        let files = [("CodePush/main.jsbundle", &main[..]), ("CodePush/video.mp4", &noise(1)[..20_000]), (own.as_str(), &b"own"[..])];
+        upload(&ada, "Staging", &Bundle::of(&files)).await;
+    }
+    bob.create_app("own-of-bob").await;
+    let own = "INSERT INTO blobs (app_id, sha256, size, last_used_time, deleting, account_id, is_diff) \
+        SELECT id, 'of-an-own-app', 220000, CAST($1 AS BIGINT), FALSE, owner_id, TRUE FROM apps WHERE name = 'own-of-bob'";
+    assert_eq!(app.change(own, &[&app.clock.now().0.to_string()]).await, 1);
+    // The diff from v2 is made, and that from v1 waits for v1's files.
+    let first = "SELECT r.app_id || '/' || r.manifest_sha256 FROM releases r WHERE r.label = 'v1'";
+    let object = app.texts(first, &[]).await.remove(0);
+    app.bucket_ref().hold_reads(&object);
+    let moves = async {
+        until("v1's files are read", async || (app.bucket_ref().slow_reads() > 0).then_some(())).await;
+        assert_eq!(app.number("SELECT COUNT(*) FROM package_diffs WHERE blob_sha256 IS NOT NULL").await, 1);
+        transfer(&ada, "demo", "bob").await.assert(201);
+        accept(&bob, "ada@example.com:demo", json!({})).await.assert(200);
+        app.bucket_ref().mend_reads();
+    };
+    let (round, ()) = tokio::join!(job.round(), moves);
+    round.unwrap();
+    let of_bob = "SELECT CAST(COALESCE(SUM(b.size), 0) AS BIGINT) FROM blobs b JOIN accounts a ON a.id = b.account_id WHERE b.is_diff AND a.email = 'bob@example.com'";
+    assert_eq!(app.number("SELECT COUNT(*) FROM release_diffs").await, 0, "nothing that was made before it moved");
+    work(&app, &mut job).await;
+    let bytes = app.number(of_bob).await;
+    assert!((220_000..=320_000).contains(&bytes), "{bytes}");
 }
