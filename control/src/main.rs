@@ -128,7 +128,7 @@ struct CompareArguments {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     checks: usize,
     /// Take the checks from this access log of the old server, in common or combined format or with one path and query per line. Without it, they
-    /// are generated from the histories here
+    /// are generated from the histories here and, with --key-file, those of the old server
     #[arg(long, value_name = "FILE")]
     log: Option<std::path::PathBuf>,
     /// The most requests to each server: 20/s or 300/min
@@ -650,7 +650,7 @@ async fn import_codepush(given: &RawSettings, arguments: &ImportArguments) -> Re
     let report = report.map_err(|error| advised(&error, import::of_import(&error)))?;
     write!(std::io::stdout(), "{report}")?;
     if !report.is_possible() {
-        return Err("nothing was imported; what stands against it is listed above".into());
+        return Err("nothing was imported; what blocks it is listed above".into());
     }
     report.objection().map_or(Ok(()), |text| Err(text.into()))
 }

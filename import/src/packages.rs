@@ -16,7 +16,7 @@ use crate::staging::{Staged, Staging, StagingFault};
 const AT_ONCE: usize = 4;
 /// So many packages that cannot be downloaded are the server's fault, not theirs.
 const MOST_FAULTS: usize = 5;
-/// What stands against a history that is another one than the one that was imported.
+/// What blocks a history that is another one than the one that was imported.
 const OTHER_PACKAGE: &str = "is a different package there than here. If the history there was cleared, delete the deployment here, whose key stays yours, and \
     import again";
 /// After how many packages to say how far it is.

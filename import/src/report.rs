@@ -79,6 +79,8 @@ pub struct Report {
     pub can_leave_out: bool,
     /// Releases that are left out on request.
     pub left_out: Vec<Remark>,
+    /// Releases that are here, and about which the source now says something that cannot be taken over.
+    pub(crate) kept: Vec<Remark>,
     /// What is carried over in another form.
     notes: Vec<Remark>,
     /// What an import would do.
@@ -151,6 +153,7 @@ impl Report {
             problems: Vec::new(),
             can_leave_out: false,
             left_out: Vec::new(),
+            kept: Vec::new(),
             notes: plan.notes.clone(),
             planned: Vec::new(),
             unseen: Vec::new(),
@@ -196,6 +199,7 @@ impl Report {
             writeln!(formatter, "The key sees no apps. Does it belong to the account that has them?")?;
         }
         list(formatter, "Carried over in another form:", &self.notes)?;
+        list(formatter, "Kept as they are here, because what the other server says about them now cannot be taken over:", &self.kept)?;
         list(formatter, "Left out, because an upload here would be refused:", &self.left_out)?;
         self.write_larger_packages(formatter, !self.left_out.is_empty())
     }
@@ -215,7 +219,7 @@ impl Report {
         &self.source
     }
 
-    /// Whether nothing stands against the import.
+    /// Whether nothing blocks the import.
     pub fn is_possible(&self) -> bool {
         self.problems.is_empty()
     }
@@ -225,7 +229,7 @@ impl Report {
         self.imported.iter().flatten().flat_map(|app| &app.deployments).any(ImportedDeployment::is_left_alone)
     }
 
-    /// What was not imported although nothing stood against it; `None` if everything was.
+    /// What was not imported although nothing blocked it; `None` if everything was.
     pub fn objection(&self) -> Option<&'static str> {
         let mut deployments = self.imported.iter().flatten().flat_map(|app| &app.deployments);
         let differs = deployments.any(|deployment| matches!(deployment.outcome, Outcome::OtherPackages { .. }));
@@ -236,7 +240,7 @@ impl Report {
 impl Display for Report {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         self.write_found(formatter)?;
-        list(formatter, "What stands against the import:", &self.problems)?;
+        list(formatter, "What blocks the import:", &self.problems)?;
         self.write_larger_packages(formatter, self.left_out.is_empty())?;
         if !self.is_possible() {
             writeln!(formatter, "\nNothing was imported.")?;

@@ -134,6 +134,12 @@ impl Room {
         self.settled(place).is_some_and(|settled| settled.has_own || (place.label.is_some() && place.label <= settled.newest))
     }
 
+    /// Whether a release of the source is there.
+    pub fn has_imported(&self, place: &Place) -> bool {
+        let Some((settled, label)) = self.settled(place).zip(place.label) else { return false };
+        Some(label) <= settled.newest && settled.releases.contains_key(&label)
+    }
+
     fn settled(&self, place: &Place) -> Option<&Settled> {
         self.settled.get(&Place { label: None, ..place.clone() })
     }

@@ -72,7 +72,7 @@ pub struct Run<'r> {
     pub largest_package: u64,
     /// Whether to import the rest of a history if some of its releases are refused.
     pub leaves_out_refused: bool,
-    /// Whether it only checks: then it downloads all packages even if something stands against the import already.
+    /// Whether it only checks: then it downloads all packages even if something blocks the import already.
     pub is_dry_run: bool,
     /// The account there that the apps will belong to, for the report.
     pub account: &'r str,
@@ -117,8 +117,11 @@ impl Run<'_> {
         let mut plan = plan::plan(apps, self.limits);
         let staging = Staging::open(self.folder, self.archive, self.largest_package).await?;
         let room = target.room(source.address(), &plan).await.map_err(RunError::Target)?;
-        // What would be left out anyway stands against nothing.
-        plan.problems.retain(|problem| !(problem.can_be_left_out && room.is_settled(&problem.remark.place)));
+        // What would be left out anyway blocks nothing. What is here stays as it is, and is named: it may be disabled there now.
+        let is_settled = |problem: &Problem| problem.can_be_left_out && room.is_settled(&problem.remark.place);
+        let (settled, problems) = std::mem::take(&mut plan.problems).into_iter().partition::<Vec<_>, _>(is_settled);
+        plan.problems = problems;
+        let kept: Vec<_> = settled.into_iter().map(|problem| problem.remark).filter(|remark| room.has_imported(&remark.place)).collect();
         // What the target refuses in any case is not worth gigabytes of packages.
         let is_refused = !self.is_dry_run && !target.problems(source.address(), &plan, 0).await.map_err(RunError::Target)?.is_empty();
         let packages = if is_refused {
@@ -127,6 +130,7 @@ impl Run<'_> {
             packages::fetch(&source, &staging, &mut plan, &room, told).await?
         };
         let mut report = Report::new(source.address(), self.account, &plan, &packages);
+        report.kept = kept;
         report.are_packages_unchecked = is_refused && packages.is_cut();
         report.larger_packages = packages.has_too_large().then(|| self.larger_packages.to_owned());
         plan.problems.extend(target.problems(source.address(), &plan, packages.bytes()).await.map_err(RunError::Target)?);
@@ -152,7 +156,7 @@ impl Run<'_> {
 }
 
 impl Ready {
-    /// Writes everything, app by app, and deletes its packages from the folder. Does nothing if something stands against the import.
+    /// Writes everything, app by app, and deletes its packages from the folder. Does nothing if something blocks the import.
     pub async fn write<T: Target>(self, target: &mut T, told: &mut dyn FnMut(&str)) -> Result<Report, RunError<T::Error>> {
         let Self { mut report, source, plan, room, packages, staging, is_partial } = self;
         if !report.is_possible() {

@@ -3,6 +3,7 @@
 //! Start at [`Staging::fetch`].
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use shared::archive::{self, ArchiveFault, ArchiveLimits, Contents};
 use shared::hash::{PackageHash, Sha256Hex};
@@ -13,6 +14,10 @@ use crate::source::{Fault, Source, retry};
 
 /// How often a package is downloaded before it counts as broken.
 const DOWNLOADS: usize = 3;
+/// What the names of files begin with until they are whole.
+const TEMPORARY: &str = ".tmp";
+/// A file that is not whole, and that nobody has written to for so long, is a killed import's.
+const LEFTOVER: Duration = Duration::from_hours(1);
 /// The bytes of the disk that an import leaves free.
 const KEPT_FREE: u64 = 256 << 20;
 
@@ -63,6 +68,7 @@ impl Staging {
         #[cfg(unix)]
         builder.mode(0o700);
         builder.create(&folder).await.map_err(Fault::Disk)?;
+        delete_leftovers(&folder).await.map_err(Fault::Disk)?;
         Ok(Self { folder, limits, largest })
     }
 
@@ -187,7 +193,7 @@ impl Staging {
     /// Downloads to a file of another name first, so that a file of this name is whole.
     async fn download(&self, source: &Source, address: &str, path: &Path) -> Result<(), Fault> {
         retry::repeat(async || {
-            let part = tempfile::NamedTempFile::new_in(&self.folder).map_err(Fault::Disk)?;
+            let part = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder).map_err(Fault::Disk)?;
             let mut file = fs::File::from_std(part.reopen().map_err(Fault::Disk)?);
             source.download(address, &mut file, self.largest).await?;
             file.sync_all().await.map_err(Fault::Disk)?;
@@ -213,6 +219,26 @@ impl Staged {
     pub async fn contents(&self, limits: &ArchiveLimits) -> Result<Contents, StagingFault> {
         inspect(&self.path, limits).await.map(|(_, _, contents)| contents)
     }
+}
+
+/// Deletes what killed imports leave of downloads that were under way. Another import may be under way now, in the same folder: its files are newer, as
+/// no download takes so long.
+async fn delete_leftovers(folder: &Path) -> std::io::Result<()> {
+    let mut entries = fs::read_dir(folder).await?;
+    while let Some(entry) = entries.next_entry().await? {
+        if !entry.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes()) {
+            continue;
+        }
+        // One that is gone now was another import's.
+        let is_old = |file: &std::fs::Metadata| file.modified().ok().and_then(|time| time.elapsed().ok()).is_some_and(|age| age > LEFTOVER);
+        if entry.metadata().await.is_ok_and(|file| is_old(&file)) {
+            match fs::remove_file(entry.path()).await {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The bytes that are free on a folder's disk, if the system tells it.
@@ -254,5 +280,28 @@ fn hash(file: &mut std::fs::File) -> std::io::Result<(u64, Sha256Hex)> {
         }
         hasher.update(buffer.get(..count).unwrap_or_default());
         size += count as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_killed_import_leaves_is_deleted_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |name: &str, age: Duration| {
+            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            let now = file.metadata().unwrap().modified().unwrap();
+            file.set_modified(now - age).unwrap();
+        };
+        let limits = ArchiveLimits { entries: 1, uncompressed_bytes: 1, ratio: 1 };
+        put(".tmpOld", LEFTOVER * 2);
+        put(".tmpNew", Duration::ZERO);
+        put("package", LEFTOVER * 2);
+        Staging::open(folder.path().to_owned(), limits, 1).await.unwrap();
+        let mut names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, [".tmpNew", "package"]);
     }
 }

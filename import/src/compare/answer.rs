@@ -50,6 +50,16 @@ impl Answer {
         }
     }
 
+    /// What it takes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        let texts = match self {
+            Self::Info(info) => [&info.package_hash, &info.label, &info.description, &info.target].iter().map(|text| text.len()).sum(),
+            Self::Nothing(text) => text.len(),
+            Self::Status(_) | Self::Unreadable => 0,
+        };
+        size_of::<Self>() + texts
+    }
+
     /// Whether the server is at fault: busy, broken or out of reach.
     pub(super) fn is_failure(&self) -> bool {
         match self {

@@ -16,8 +16,8 @@ use crate::source::{Fault, base, build, builder, cause, collect, retry};
 const ATTEMPTS: u32 = 3;
 /// How long a server may send nothing.
 const SILENCE: Duration = Duration::from_secs(20);
-/// The largest answer in bytes; descriptions have at most 10,000 characters.
-const LARGEST: usize = 1 << 20;
+/// The largest answer in bytes. Descriptions have at most 10,000 UTF-16 code units, each at most 6 bytes in JSON.
+const LARGEST: usize = 128 << 10;
 /// The highest rate for a second.
 const MOST_PER_SECOND: u32 = 1_000;
 

@@ -13,6 +13,10 @@ const LONGEST_LINE: u64 = 64 << 10;
 pub struct Logged {
     /// The checks to ask.
     pub checks: Vec<Check>,
+    /// Which deployments the log has checks of.
+    pub has_checks: Vec<bool>,
+    /// Whether it has more different checks than those.
+    pub is_cut: bool,
     /// Lines in all.
     pub lines: u64,
     /// Lines with a check of one of the deployments, repeated ones included.
@@ -23,13 +27,15 @@ pub struct Logged {
     pub others: u64,
 }
 
-/// Reads a log in common or combined format, or with one path and its query a line. Keeps the first `most` different checks of the deployments with
-/// these keys.
+/// Reads a log in common or combined format, or with one path and its query a line. Keeps `most` different checks of the deployments with
+/// these keys, the first ones of each: a deployment with many leaves room for the others.
 pub fn read(mut log: impl BufRead, keys: &[&str], most: usize) -> io::Result<Logged> {
-    let (mut logged, mut seen, mut line) = (Logged::default(), HashSet::new(), Vec::new());
+    let (mut logged, mut kept, mut line) = (Logged::default(), Kept::new(keys.len(), most), Vec::new());
+    logged.has_checks = vec![false; keys.len()];
     loop {
         line.clear();
         if log.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+            (logged.is_cut, logged.checks) = (kept.is_cut, kept.in_order());
             return Ok(logged);
         }
         if !line.ends_with(b"\n") {
@@ -54,10 +60,49 @@ pub fn read(mut log: impl BufRead, keys: &[&str], most: usize) -> io::Result<Log
             continue;
         };
         logged.of_deployments += 1;
-        let check = Check { deployment, path, query: query.to_owned() };
-        if logged.checks.len() < most && seen.insert(check.clone()) {
-            logged.checks.push(check);
+        logged.has_checks.iter_mut().skip(deployment).take(1).for_each(|has_checks| *has_checks = true);
+        kept.add(Check { deployment, path, query: query.to_owned() });
+    }
+}
+
+/// Different checks, as many of each deployment as there is room for.
+struct Kept {
+    most: usize,
+    /// By deployment, in the order of the log, with their number there.
+    checks: Vec<Vec<(usize, Check)>>,
+    seen: HashSet<Check>,
+    next: usize,
+    is_cut: bool,
+}
+
+impl Kept {
+    fn new(deployments: usize, most: usize) -> Self {
+        Self { most, checks: vec![Vec::new(); deployments], seen: HashSet::new(), next: 0, is_cut: false }
+    }
+
+    fn add(&mut self, check: Check) {
+        if self.seen.contains(&check) {
+            return;
         }
+        let own = self.checks.get(check.deployment).map_or(0, Vec::len);
+        if self.seen.len() >= self.most {
+            self.is_cut = true;
+            // The deployment with the most checks gives up its last one, unless that would only turn them around.
+            let fullest = self.checks.iter_mut().max_by_key(|checks| checks.len()).filter(|checks| checks.len() > own + 1);
+            let Some((_, last)) = fullest.and_then(Vec::pop) else { return };
+            self.seen.remove(&last);
+        }
+        if let Some(checks) = self.checks.get_mut(check.deployment) {
+            self.seen.insert(check.clone());
+            checks.push((self.next, check));
+            self.next += 1;
+        }
+    }
+
+    fn in_order(self) -> Vec<Check> {
+        let mut checks: Vec<_> = self.checks.into_iter().flatten().collect();
+        checks.sort_by_key(|(number, _)| *number);
+        checks.into_iter().map(|(_, check)| check).collect()
     }
 }
 
@@ -125,6 +170,14 @@ garbage "
         );
         assert_eq!((logged.lines, logged.of_deployments, logged.of_others, logged.others), (10, 5, 1, 4));
         assert_eq!(read(log.as_bytes(), &["one", "two"], 2).unwrap().checks.len(), 2);
+        // A deployment with many checks leaves room for the others.
+        let line = |key: &str, number: usize| format!("/updateCheck?deploymentKey={key}&appVersion=1.0.{number}\n");
+        let many: String = (0..100).map(|number| line("one", number)).chain((0..3).map(|number| line("two", number))).collect();
+        let logged = read(many.as_bytes(), &["one", "two", "three"], 10).unwrap();
+        let of = |deployment| logged.checks.iter().filter(|check| check.deployment == deployment).count();
+        assert_eq!((of(0), of(1), of(2), logged.is_cut), (7, 3, 0, true));
+        assert_eq!(logged.has_checks, [true, true, false]);
+        assert!(!read(many.as_bytes(), &["one", "two"], 103).unwrap().is_cut);
         // Lines that never end are not kept.
         let endless = format!("{}\n/updateCheck?deploymentKey=one&appVersion=1.0\n{}", "x".repeat(200_000), "y".repeat(200_000));
         let logged = read(endless.as_bytes(), &["one"], 10).unwrap();

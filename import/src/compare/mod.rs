@@ -27,7 +27,7 @@ pub use generate::{Generated, generate};
 pub use log::{Logged, read};
 pub use report::Report;
 
-use self::answer::Answer;
+use self::answer::{Answer, Info};
 use self::explain::Explainer;
 use self::model::Model;
 use crate::source::Entry;
@@ -36,6 +36,8 @@ use crate::source::Entry;
 const AT_ONCE: usize = 16;
 /// So many checks in a row that fail are the server's fault: the rest would fail, too.
 const MOST_FAILURES: usize = 20;
+/// The bytes of differing answers that are kept until they are explained.
+const MOST_BYTES: usize = 256 << 20;
 /// After how many checks to say how far it is.
 const SAY_EVERY: usize = 1_000;
 
@@ -98,19 +100,46 @@ pub struct Comparison {
 #[derive(Debug)]
 pub struct Compared {
     deployments: Vec<Deployment>,
-    /// Answers that are not equal to the byte for devices.
-    different: Vec<(Check, Answer, Answer)>,
+    different: Different,
     report: Report,
 }
 
+/// Answers that are not equal to the byte for devices, or not those of the releases here.
+#[derive(Debug, Default)]
+struct Different {
+    answers: Vec<(Check, Answer, Answer)>,
+    bytes: usize,
+}
+
+impl Different {
+    fn push(&mut self, check: Check, old: Answer, new: Answer) {
+        self.bytes += check.query.len() + old.bytes() + new.bytes();
+        self.answers.push((check, old, new));
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes > MOST_BYTES
+    }
+}
+
+/// Whether an answer is that of the releases here. If both addresses lead to the same other server, all answers are equal.
+fn is_of_this_server(here: &mut [Model], check: &Check, info: &Info) -> bool {
+    // What this server refuses to answer, no release says.
+    let Some(request) = check.request() else { return true };
+    let model = here.get_mut(check.deployment);
+    model.and_then(|model| model.answer(None, &request, &[])).is_some_and(|own| own.says_the_same(info))
+}
+
 impl Comparison {
-    /// Asks all checks, or until one server has failed many times in a row. Calls `told` with a line of progress now and then.
+    /// Asks all checks, or until one server has failed many times in a row, or too many answers differ. Calls `told` with a
+    /// line of progress now and then.
     pub async fn ask(self, told: &mut dyn FnMut(&str)) -> Compared {
         let Self { old, new, deployments, checks } = self;
         let total = checks.len();
         let mut report = Report { old: old.address().to_owned(), new: new.address().to_owned(), ..Report::default() };
         report.deployments = deployments.len();
-        let (mut different, mut seen) = (Vec::new(), vec![false; deployments.len()]);
+        let (mut different, mut seen) = (Different::default(), vec![false; deployments.len()]);
+        let mut here: Vec<_> = deployments.iter().map(|deployment| Model::new(deployment.releases.clone())).collect();
         let is_asked = |at: usize| checks.iter().any(|check| check.deployment == at);
         let unasked = deployments.iter().enumerate().filter(|(at, _)| !is_asked(*at));
         report.unasked = unasked.map(|(_, deployment)| deployment.name.clone()).collect();
@@ -134,10 +163,17 @@ impl Comparison {
                 *seen = true;
             }
             // Two updates without an address are equal as well, but of no use.
-            if one == other && one.info().is_some_and(|info| !info.is_available || info.has_address) {
+            let is_of_use = |info: &&Info| !info.is_available || info.has_address;
+            let equal = one.info().filter(|_| one == other).filter(is_of_use);
+            if equal.is_some_and(|info| is_of_this_server(&mut here, &check, info)) {
                 report.count("", &check, Vec::new());
             } else {
-                different.push((check, one, other));
+                different.push(check, one, other);
+            }
+            if different.is_full() {
+                report.is_full = true;
+                report.not_asked = total - done;
+                break;
             }
             if failures.iter().any(|count| *count >= MOST_FAILURES) {
                 report.not_asked = total - done;
@@ -154,7 +190,7 @@ impl Comparison {
 impl Compared {
     /// Whether there is anything to explain.
     pub fn has_differences(&self) -> bool {
-        !self.different.is_empty()
+        !self.different.answers.is_empty()
     }
 
     /// Explains the differences, with the histories of the old server by deployment key, as far as they are known, and the deployments as they are
@@ -165,11 +201,29 @@ impl Compared {
             (before.name.clone(), Explainer::new(before, there.get(before.key()).map(Vec::as_slice), after))
         };
         let mut explainers: Vec<_> = deployments.iter().zip(after).map(of).collect();
-        for (check, old, new) in different {
+        for (check, old, new) in different.answers {
             let Some((name, explainer)) = explainers.get_mut(check.deployment) else { continue };
             let causes = explainer.explain(&check, &old, &new);
             report.count(name, &check, causes);
         }
         report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differing_answers_are_kept_up_to_a_bound() {
+        let check = || Check { deployment: 0, path: check::NEW, query: "deployment_key=key".to_owned() };
+        let large = || Answer::Info(Info { description: "x".repeat(1_000), ..Info::default() });
+        let mut different = Different { bytes: MOST_BYTES - 2_000, ..Different::default() };
+        assert!(!different.is_full());
+        different.push(check(), large(), large());
+        assert!(different.is_full());
+        let report = Report { asked: 1, is_full: true, not_asked: 7, ..Report::default() };
+        let objection = "the comparison was aborted, because the answers that differ take more than 256 MiB; 7 checks were not asked";
+        assert_eq!(report.objection().as_deref(), Some(objection));
     }
 }

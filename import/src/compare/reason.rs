@@ -212,7 +212,7 @@ impl Cause {
             ),
             Self::OtherOrder(release) => format!(
                 "Both servers have the package of {release}, in another order among their releases. Devices of an app version that several \
-                 releases are for get the newest of them. To mend it, release that one once more on both servers."
+                 releases are for get the newest of them. To fix it, release that one once more on both servers."
             ),
             Self::MandatoryBetween(side, label) => {
                 let (only, where_) = if *side == Side::Old { ("the old server", "there") } else { ("this server", "here") };
@@ -250,7 +250,8 @@ impl Cause {
             }
             Self::Unexplained(members) => format!("No reason found. Different: {}.", members.join(", ")),
             Self::NotItsReleases(members) => format!(
-                "The new server's answer does not match its own releases. Is --to this server, and is its edge up to date? Different: {}.",
+                "The new server's answer does not match its own releases. Does its address (--to) lead to this server, and not to the old one? Is its \
+                 edge up to date? Different: {}.",
                 members.join(", ")
             ),
             Self::Failed(side, failure) => failed(*side, failure),

@@ -1,10 +1,11 @@
 //! What a comparison says at its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 
 use serde_json::{Value, json};
 
+use super::MOST_BYTES;
 use super::check::Check;
 use super::reason::{Cause, Class};
 use crate::plan::printable;
@@ -23,18 +24,22 @@ pub struct Report {
     pub(super) explained: usize,
     pub(super) unexplained: usize,
     pub(super) failed: usize,
-    /// Checks that were not asked after many failures in a row.
+    /// Checks that were not asked after many failures in a row, or because too much differs.
     pub(super) not_asked: usize,
+    /// Whether it is because too much differs.
+    pub(super) is_full: bool,
     /// Deployments without one check that both servers answered.
     pub(super) unseen: Vec<String>,
     /// Those of them that had no check to be asked.
     pub(super) unasked: Vec<String>,
+    /// Those of them that the log has checks of: others used up the number of checks.
+    pub(super) crowded_out: Vec<String>,
     /// Whether the checks are from a log.
     pub(super) has_log: bool,
     /// Whether a key of the old server was given, to read its histories.
     pub(super) has_key: bool,
-    /// Whether any of them was read.
-    pub(super) has_histories: bool,
+    /// Deployments whose history there was not read.
+    pub(super) unread: BTreeSet<String>,
     /// By deployment and causes: how many, and examples.
     pub(super) groups: BTreeMap<Group, (usize, Vec<String>)>,
 }
@@ -94,19 +99,28 @@ impl Report {
         causes.iter().map(|cause| cause.sentence() + hint(cause)).collect()
     }
 
-    /// Why reasons are not exact, if no history of the old server was read.
-    fn doubt(&self, class: Class) -> Option<&'static str> {
-        match (class, self.has_histories, self.has_key) {
-            (Class::Failed, ..) | (_, true, _) => None,
-            (Class::Explained, false, false) => {
-                Some("Without --key-file, these reasons are the likely ones: a change on the old server can look the same.")
-            }
-            (Class::Explained, false, true) => {
-                Some("The old server's histories were not read, so these reasons are the likely ones: a change there can look the same.")
-            }
-            (Class::Unexplained, false, false) => Some("With --key-file, a key of the old server, its histories may tell the reasons."),
-            (Class::Unexplained, false, true) => Some("The old server's histories were not read. They may tell the reasons."),
+    /// Why reasons are not exact, if histories of the old server were not read.
+    fn doubt(&self, class: Class) -> Option<String> {
+        let names: BTreeSet<&String> = self.groups.keys().filter(|(of, ..)| *of == class).map(|(_, name, _)| name).collect();
+        let unread: Vec<_> = names.iter().filter(|name| self.unread.contains(**name)).map(|name| printable(name)).collect();
+        if class == Class::Failed || unread.is_empty() {
+            return None;
         }
+        let (of, reasons) = if unread.len() == names.len() {
+            (String::new(), "these reasons")
+        } else {
+            (format!(" of {}", unread.join(", ")), "the reasons for these")
+        };
+        Some(match (class, self.has_key) {
+            (Class::Explained, false) => {
+                "Without --key-file, these reasons are the likely ones: a change on the old server can look the same.".to_owned()
+            }
+            (Class::Explained, true) => {
+                format!("The old server's histories{of} were not read, so {reasons} are the likely ones: a change there can look the same.")
+            }
+            (_, false) => "With --key-file, a key of the old server, its histories may tell the reasons.".to_owned(),
+            (_, true) => format!("The old server's histories{of} were not read. They may tell the reasons."),
+        })
     }
 
     /// Whether no check was answered in another way.
@@ -119,6 +133,11 @@ impl Report {
         if self.asked == 0 {
             return Some("no check was asked: nothing was compared".to_owned());
         }
+        if self.not_asked > 0 && self.is_full {
+            let most = MOST_BYTES >> 20;
+            let why = format!("because the answers that differ take more than {most} MiB");
+            return Some(format!("the comparison was aborted, {why}; {} checks were not asked", self.not_asked));
+        }
         if self.not_asked > 0 {
             return Some(format!("the comparison was aborted after many failures in a row; {} checks were not asked", self.not_asked));
         }
@@ -130,6 +149,10 @@ impl Report {
         if !unanswered.is_empty() {
             return Some(format!("both servers answered no check of {unanswered}: it was not compared"));
         }
+        let crowded_out = names(&mut self.crowded_out.iter());
+        if !crowded_out.is_empty() {
+            return Some(format!("no check of {crowded_out} was asked, because the log has more than --checks: it was not compared"));
+        }
         let unasked = names(&mut self.unasked.iter());
         let whose = if self.has_log { "the log has no check" } else { "there was no check" };
         (!unasked.is_empty()).then(|| format!("{whose} of {unasked}: it was not compared"))
@@ -139,6 +162,7 @@ impl Report {
     pub fn advice(&self) -> &'static str {
         let (is_other, is_missing) = (self.failed + self.unexplained + self.not_asked > 0, !self.unasked.is_empty());
         match (is_other, is_missing, self.has_log) {
+            (false, true, true) if !self.crowded_out.is_empty() => "Raise --checks.",
             (false, true, true) => "Give --deployment for those that the log has checks of, or another log.",
             (false, true, false) => "Raise --checks.",
             _ if self.has_key => "See the reasons above.",
@@ -176,5 +200,37 @@ impl Display for Report {
             examples.iter().try_for_each(|example| writeln!(formatter, "    {}", printable(example)))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubts_are_about_the_deployments_whose_history_was_not_read() {
+        let causes = || vec![Cause::PackedDifferently];
+        let groups = ["A", "B"].map(|name| ((Class::Explained, name.to_owned(), causes()), (1, Vec::new()))).into();
+        let mut report = Report { has_key: true, unread: ["B".to_owned()].into(), groups, ..Report::default() };
+        let some = "The old server's histories of B were not read, so the reasons for these are the likely ones: a change there can look the same.";
+        assert_eq!(report.doubt(Class::Explained).as_deref(), Some(some));
+        assert_eq!(report.doubt(Class::Unexplained), None);
+        report.unread.insert("A".to_owned());
+        assert!(
+            report.doubt(Class::Explained).is_some_and(|doubt| doubt.starts_with("The old server's histories were not read, so these"))
+        );
+        report.unread.clear();
+        assert_eq!(report.doubt(Class::Explained), None);
+    }
+
+    #[test]
+    fn a_log_with_more_checks_than_are_asked_is_not_said_to_have_none() {
+        let names = || vec!["A".to_owned()];
+        let report = Report { asked: 1, has_log: true, unseen: names(), unasked: names(), crowded_out: names(), ..Report::default() };
+        assert_eq!(
+            report.objection().as_deref(),
+            Some("no check of A was asked, because the log has more than --checks: it was not compared")
+        );
+        assert_eq!(report.advice(), "Raise --checks.");
     }
 }

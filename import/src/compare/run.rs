@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::PathBuf;
 
+use shared::wire::path::VERSION_PREFIX;
+
 use super::{Check, Comparison, Deployment, Rate, Report, Server, generate, read};
 use crate::source::{Entry, Fault, Source};
 
@@ -53,16 +55,21 @@ pub enum CompareError<E> {
     Log(String, io::Error),
 }
 
+/// An address without the prefix that every Updraft server answers under as well.
+fn without_version(address: &str) -> &str {
+    address.strip_suffix(VERSION_PREFIX).unwrap_or(address).trim_end_matches('/')
+}
+
 impl Run {
     /// Compares. Calls `told` with a line of progress now and then.
     pub async fn compare<H: Histories>(self, here: &mut H, told: &mut dyn FnMut(&str)) -> Result<Report, CompareError<H::Error>> {
         let (old, new) = (Server::new(&self.from, self.rate)?, Server::new(&self.to, self.rate)?);
-        if old.address() == new.address() {
+        if without_version(old.address()) == without_version(new.address()) {
             return Err(CompareError::SameServer(old.address().to_owned()));
         }
         let deployments = here.read().await.map_err(CompareError::Here)?;
         let there = self.histories(&deployments, told).await?;
-        let checks = self.choose(&deployments, &there, told).map_err(|(path, error)| CompareError::Log(path, error))?;
+        let (checks, logged) = self.choose(&deployments, &there, told).map_err(|(path, error)| CompareError::Log(path, error))?;
         let length = self.rate.length(checks.len());
         told(&format!("Asking {} and {}: {} checks. This takes {length}.", old.address(), new.address(), checks.len()));
         let compared = Comparison { old, new, deployments: deployments.clone(), checks }.ask(told).await;
@@ -70,7 +77,10 @@ impl Run {
         let after = if compared.has_differences() { here.read().await.map_err(CompareError::Here)? } else { deployments };
         let mut report = compared.explain(&there, &after);
         report.has_key = self.key.is_some();
-        report.has_histories = !there.is_empty();
+        let unread = after.iter().filter(|deployment| !there.contains_key(deployment.key()));
+        report.unread = unread.map(|deployment| deployment.name().to_owned()).collect();
+        let is_logged = |name: &String| after.iter().zip(&logged).any(|(deployment, logged)| *logged && deployment.name() == name);
+        report.crowded_out = report.unasked.iter().filter(|name| is_logged(name)).cloned().collect();
         report.has_log = self.log.is_some();
         Ok(report)
     }
@@ -91,13 +101,13 @@ impl Run {
         Ok(there)
     }
 
-    /// The checks to ask. Errors: the log, and why it cannot be read.
+    /// The checks to ask, and which deployments the log has checks of. Errors: the log, and why it cannot be read.
     fn choose(
         &self,
         deployments: &[Deployment],
         there: &BTreeMap<String, Vec<Entry>>,
         told: &mut dyn FnMut(&str),
-    ) -> Result<Vec<Check>, (String, io::Error)> {
+    ) -> Result<(Vec<Check>, Vec<bool>), (String, io::Error)> {
         let Some(path) = &self.log else {
             let of_both: Vec<_> = deployments.iter().map(|deployment| deployment.with(there.get(deployment.key()))).collect();
             let generated = generate(&of_both, self.checks, self.seed);
@@ -109,7 +119,7 @@ impl Run {
             } else {
                 told(&format!("Generated {count} of {combinations} combinations of app version, device and request."));
             }
-            return Ok(generated.checks);
+            return Ok((generated.checks, Vec::new()));
         };
         let fault = |error| (path.display().to_string(), error);
         let keys: Vec<_> = deployments.iter().map(Deployment::key).collect();
@@ -122,6 +132,9 @@ impl Run {
             logged.of_others,
             logged.others
         ));
-        Ok(logged.checks)
+        if logged.is_cut {
+            told(&format!("The log has more than {} different checks. Raise --checks to ask them all.", self.checks));
+        }
+        Ok((logged.checks, logged.has_checks))
     }
 }

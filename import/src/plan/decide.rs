@@ -96,7 +96,8 @@ fn deployment(
     let mut history: BTreeSet<Label> = deployment.releases.iter().filter_map(label).collect();
     let releases = releases(plan, place, deployment.releases, limits);
     history.extend(releases.iter().map(|release| release.label));
-    let (counts, dropped) = kept_counts(deployment.counts, limits);
+    let (counts, dropped) = deployment.counts.map(|counts| kept_counts(counts, limits)).unzip();
+    let dropped = dropped.unwrap_or_default();
     if dropped > 0 {
         let text = format!(
             "the counts of {dropped} labels or versions are not carried over: there are too many, or they are no labels and versions"
@@ -149,7 +150,7 @@ fn label(entry: &Entry, last: u32) -> Result<Label, String> {
     if label.number() > MOST_LABELS {
         return Err(format!("a release has the label {label}: there would be no room for labels after it"));
     }
-    if label.number() > last { Ok(label) } else { Err(format!("the release {label} stands after v{last} in the history")) }
+    if label.number() > last { Ok(label) } else { Err(format!("the release {label} comes after v{last} in the history")) }
 }
 
 fn release(plan: &mut Plan, place: &Place, label: Label, entry: Entry) -> Result<Release, String> {

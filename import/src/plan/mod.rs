@@ -32,7 +32,7 @@ pub struct Limits {
     pub snapshot_bytes: u64,
 }
 
-/// What is carried over, and what stands against it.
+/// What is carried over, and what blocks it.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The apps.
@@ -71,8 +71,8 @@ pub struct Deployment {
     pub history: BTreeSet<Label>,
     /// Whether its history at the source is empty.
     pub is_empty: bool,
-    /// Its counts.
-    pub counts: BTreeMap<String, Counts>,
+    /// Its counts; `None` if the source does not tell them.
+    pub counts: Option<BTreeMap<String, Counts>>,
 }
 
 /// A release to create.
@@ -183,7 +183,7 @@ impl Problem {
 }
 
 impl Plan {
-    /// Takes out the releases that are refused. What is left has no problems, unless others stand against it.
+    /// Takes out the releases that are refused. What is left has no problems, unless others block it.
     pub fn leave_out_refused(&mut self) -> Vec<Remark> {
         let (refused, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut self.problems).into_iter().partition(|problem| problem.can_be_left_out);
         self.problems = kept;

@@ -1,7 +1,5 @@
 //! What is carried over, what is named, and what is bounded.
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::source::{self, Entry};
 
@@ -19,7 +17,7 @@ fn entry(label: Option<&str>) -> Entry {
 }
 
 fn app(name: &str, key: &str, releases: Vec<Entry>) -> source::App {
-    let deployment = source::Deployment { name: "Production".to_owned(), key: key.to_owned(), releases, counts: BTreeMap::new() };
+    let deployment = source::Deployment { name: "Production".to_owned(), key: key.to_owned(), releases, counts: None };
     source::App { name: name.to_owned(), collaborators: Vec::new(), deployments: vec![deployment] }
 }
 
@@ -74,7 +72,7 @@ fn what_breaks_a_rule_is_named_with_its_place() {
     let mut plan = plan(vec![app("Weather", "key-of-production", entries), app("a:Weather", "(hidden)", Vec::new())], LIMITS);
     let told = texts(&plan);
     for expected in [
-        "Weather / Production: the release v1 stands after v2",
+        "Weather / Production: the release v1 comes after v2",
         "Weather / Production / v3: its app version",
         "Weather / Production / v4: has no address",
         "Weather / Production / v5: its rollout",

@@ -1,5 +1,5 @@
 //! Members of the other server's answers, read as they come. Nothing nested is kept and lists end somewhere, so an answer takes about as much memory as
-//! it has bytes, whatever is in it.
+//! it has bytes, whatever is in it: what its entries take beyond that counts, too.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Formatter};
@@ -127,6 +127,30 @@ pub(super) struct Bounded<T> {
     pub entries: T,
     /// Whether there were more.
     pub is_cut: bool,
+}
+
+/// An answer that was read.
+pub(super) trait Weighed {
+    /// What its entries take in memory, apart from their texts: one of three bytes takes hundreds.
+    fn bytes(&self) -> usize;
+}
+
+impl<T> Weighed for Bounded<Vec<T>> {
+    fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<T>()
+    }
+}
+
+impl<T> Weighed for Bounded<BTreeMap<String, T>> {
+    fn bytes(&self) -> usize {
+        self.entries.len() * size_of::<(String, T)>()
+    }
+}
+
+impl Weighed for Names {
+    fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<String>()
+    }
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Bounded<Vec<T>> {

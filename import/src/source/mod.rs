@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 use shared::hash::Sha256Hex;
 use tokio::io::AsyncWriteExt;
 
+use self::json::Weighed;
 use self::reach::Reach;
 
 pub use fault::Fault;
@@ -37,7 +38,7 @@ const LONGEST_ANSWER: Duration = Duration::from_mins(10);
 const LONGEST_PACKAGE: Duration = Duration::from_mins(30);
 /// The largest JSON body, in bytes: far more than the largest history that can be imported has.
 const LARGEST_JSON: usize = 64 << 20;
-/// The most bytes of JSON in all: they are in memory together.
+/// The most bytes of JSON and its entries in all: they are in memory together.
 const MOST_JSON: usize = 512 << 20;
 
 /// A server, and a key for it.
@@ -47,7 +48,7 @@ pub struct Source {
     base: Url,
     key: String,
     reach: Reach,
-    /// The bytes of JSON that were read.
+    /// The bytes of JSON that were read, and those that its entries take.
     read: AtomicUsize,
 }
 
@@ -79,7 +80,7 @@ impl Source {
     }
 
     /// GET of a path of the management API, given as segments, which are encoded. Repeats it while the server is busy. Returns the JSON object.
-    async fn get<T: DeserializeOwned>(&self, segments: &[&str]) -> Result<T, Fault> {
+    async fn get<T: DeserializeOwned + Weighed>(&self, segments: &[&str]) -> Result<T, Fault> {
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(segments);
@@ -91,7 +92,7 @@ impl Source {
         .await
     }
 
-    async fn get_once<T: DeserializeOwned>(&self, url: &Url) -> Result<T, Fault> {
+    async fn get_once<T: DeserializeOwned + Weighed>(&self, url: &Url) -> Result<T, Fault> {
         let request = self
             .api
             .get(url.clone())
@@ -111,11 +112,15 @@ impl Source {
         })?;
         self.read.fetch_add(body.len(), Ordering::Relaxed);
         match status {
-            StatusCode::OK => serde_json::from_slice(&body).map_err(|error| Fault::Shape {
-                path,
-                // The error's own text repeats what was sent.
-                what: format!("the answer is not in the form that was expected, at line {}, column {}", error.line(), error.column()),
-            }),
+            StatusCode::OK => {
+                let answer: T = serde_json::from_slice(&body).map_err(|error| Fault::Shape {
+                    path,
+                    // The error's own text repeats what was sent.
+                    what: format!("the answer is not in the form that was expected, at line {}, column {}", error.line(), error.column()),
+                })?;
+                self.read.fetch_add(answer.bytes(), Ordering::Relaxed);
+                Ok(answer)
+            }
             StatusCode::UNAUTHORIZED => Err(Fault::Key),
             status => Err(Fault::Refused { path, status: status.as_u16(), text: said(&body), wait }),
         }

@@ -36,8 +36,8 @@ pub struct Deployment {
     pub key: String,
     /// Its releases, oldest first.
     pub releases: Vec<Entry>,
-    /// Its counts by label and binary version.
-    pub counts: BTreeMap<String, Counts>,
+    /// Its counts by label and binary version; `None` if the server does not tell them.
+    pub counts: Option<BTreeMap<String, Counts>>,
 }
 
 /// A release in a history.
@@ -157,13 +157,13 @@ impl Source {
         Ok(found)
     }
 
-    /// The counts of a deployment. Servers without metrics have none.
-    async fn counts(&self, app: &str, deployment: &str) -> Result<BTreeMap<String, Counts>, Fault> {
+    /// The counts of a deployment. Servers without metrics do not tell them.
+    async fn counts(&self, app: &str, deployment: &str) -> Result<Option<BTreeMap<String, Counts>>, Fault> {
         let sent = match self.get::<SentMetrics>(&["apps", app, "deployments", deployment, "metrics"]).await {
-            Err(Fault::Refused { status: 404 | 501, .. } | Fault::Shape { .. }) => return Ok(BTreeMap::new()),
+            Err(Fault::Refused { status: 404 | 501, .. } | Fault::Shape { .. }) => return Ok(None),
             sent => sent?,
         };
-        Ok(sent.metrics.entries.into_iter().filter_map(|(place, counts)| Some((place, counts?.read()))).collect())
+        Ok(Some(sent.metrics.entries.into_iter().filter_map(|(place, counts)| Some((place, counts?.read()))).collect()))
     }
 }
 

@@ -5,13 +5,19 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::json::{Bounded, Member, Names};
+use super::json::{Bounded, Member, Names, Weighed};
 use super::read::{Counts, Entry};
 
 /// The list of apps.
 #[derive(Deserialize)]
 pub(super) struct SentApps {
     pub(super) apps: Bounded<Vec<SentApp>>,
+}
+
+impl Weighed for SentApps {
+    fn bytes(&self) -> usize {
+        self.apps.bytes() + self.apps.entries.iter().map(|app| app.collaborators.bytes()).sum::<usize>()
+    }
 }
 
 /// An app.
@@ -28,6 +34,12 @@ pub(super) struct SentDeployments {
     pub(super) deployments: Bounded<Vec<SentDeployment>>,
 }
 
+impl Weighed for SentDeployments {
+    fn bytes(&self) -> usize {
+        self.deployments.bytes()
+    }
+}
+
 /// A deployment.
 #[derive(Deserialize)]
 pub(super) struct SentDeployment {
@@ -40,6 +52,12 @@ pub(super) struct SentDeployment {
 #[derive(Deserialize)]
 pub(super) struct SentMetrics {
     pub(super) metrics: Bounded<BTreeMap<String, Option<SentCounts>>>,
+}
+
+impl Weighed for SentMetrics {
+    fn bytes(&self) -> usize {
+        self.metrics.bytes()
+    }
 }
 
 /// The counts of one label or version.
@@ -64,6 +82,12 @@ impl SentCounts {
 #[derive(Deserialize)]
 pub(super) struct SentHistory {
     pub(super) history: Bounded<Vec<SentEntry>>,
+}
+
+impl Weighed for SentHistory {
+    fn bytes(&self) -> usize {
+        self.history.bytes()
+    }
 }
 
 /// A release.
@@ -130,5 +154,22 @@ impl SentEntry {
             upload_time: self.upload_time.rounded(),
             unclear,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_entries_weigh_what_they_take() {
+        let list = |count: usize| format!("[{}]", vec!["{}"; count].join(","));
+        let history: SentHistory = serde_json::from_str(&format!(r#"{{"history":{}}}"#, list(1_000))).unwrap();
+        assert!(history.bytes() >= 1_000 * size_of::<SentEntry>() && history.bytes() > 100 * 3_000);
+        assert!(size_of::<Entry>() <= size_of::<SentEntry>());
+        let metrics: SentMetrics = serde_json::from_str(r#"{"metrics":{"v1":null,"v2":{}}}"#).unwrap();
+        assert!(metrics.bytes() >= 2 * size_of::<SentCounts>());
+        let apps: SentApps = serde_json::from_str(r#"{"apps":[{"name":"","collaborators":{"a":1,"b":1}}]}"#).unwrap();
+        assert!(apps.bytes() >= size_of::<SentApp>() + 2 * size_of::<String>());
     }
 }

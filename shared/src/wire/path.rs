@@ -71,7 +71,7 @@ const FAMILIES: [Family; 6] = [
 ];
 
 /// The prefix that clients put before any of these paths if their configured server URL ends in it.
-const VERSION_PREFIX: &str = "/v1";
+pub const VERSION_PREFIX: &str = "/v1";
 
 const JOBS: [Job; 3] = [Job::Check, Job::DeployReport, Job::DownloadReport];
 

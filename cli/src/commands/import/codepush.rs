@@ -40,7 +40,7 @@ pub(crate) struct CodepushCommand {
     /// Import only this app. Give it several times for several apps. Default: all that the key can see.
     #[arg(long = "app", short, value_name = "NAME")]
     apps: Vec<String>,
-    /// Read and check everything, and say what stands against the import. Nothing is imported.
+    /// Read and check everything, and say what blocks the import. Nothing is imported.
     #[arg(long)]
     dry_run: bool,
     /// Import the rest of a history without the releases that an upload here would refuse. They cannot be imported later.
@@ -128,12 +128,12 @@ pub(super) fn read_key(path: &Path) -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Prints the report. Errors: conflict (5) if something stands against the import.
+/// Prints the report. Errors: conflict (5) if something blocks the import.
 fn finish(context: &Context, report: &Report, is_dry_run: bool) -> Result<()> {
     let json = serde_json::to_value(report).unwrap_or_default();
     context.show(&json, || terminal::print(&report.to_string()));
     if !report.is_possible() {
-        let next = "Mend what is listed, then run the command again. Your administrator can raise limits, or import for you.";
+        let next = "Fix what is listed, then run the command again. Your administrator can raise limits, or import for you.";
         return Err(Error::new(Kind::Conflict, "nothing was imported", next));
     }
     if let Some(text) = report.objection() {

@@ -44,7 +44,7 @@ pub(crate) struct CompareCommand {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     checks: usize,
     /// Take the checks from this access log of the other server: in common or combined format, or with one path and query per line. Without it, they are
-    /// generated from the histories here.
+    /// generated from the histories here and, with --key-file, those of the other server.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// The most requests to each server: 20/s or 300/min.

@@ -144,8 +144,7 @@ impl Target for ApiTarget<'_> {
             let size: usize = deployment.releases.iter().map(|release| release.description.as_deref().map_or(0, str::len) + 600).sum();
             if size > MAX_IMPORT_BODY {
                 let place = Place { app: app.source_name.clone(), deployment: Some(deployment.source_name.clone()), label: None };
-                let text =
-                    "its descriptions are too long for this way. Your administrator can import it: `updraft-control import codepush`";
+                let text = "its descriptions are too long to import with this command. Your administrator can import it: `updraft-control import codepush`";
                 problems.push(Problem::new(place, text));
             }
         }
@@ -177,7 +176,10 @@ impl Target for ApiTarget<'_> {
         };
         let body = ImportedHistory {
             releases: Field::from(history.iter().map(|(release, staged)| sent(release, staged.as_ref())).collect::<Vec<_>>()),
-            counts: Field::from(deployment.counts.iter().map(count).collect::<BTreeMap<_, _>>()),
+            counts: deployment
+                .counts
+                .as_ref()
+                .map_or(Field::Missing, |counts| Field::from(counts.iter().map(count).collect::<BTreeMap<_, _>>())),
         };
         for _ in 0..ATTEMPTS {
             let answer: ImportedHistoryAnswer = self.post(&path, &body).await?;

@@ -50,8 +50,8 @@ pub(super) struct History<'h> {
     pub source: &'h str,
     /// The releases, oldest first.
     pub releases: &'h [Imported],
-    /// What was counted there.
-    pub counts: &'h BTreeMap<String, Counts>,
+    /// What was counted there; `None` if that server does not tell it. What it told earlier stays then.
+    pub counts: Option<&'h BTreeMap<String, Counts>>,
     /// Whether to go beyond the owner's quotas.
     pub ignores_quotas: bool,
 }
@@ -123,9 +123,10 @@ impl History<'_> {
             }
             (added, last) = (added + 1, label);
         }
-        let counts = serde_json::to_string(self.counts).map_err(Error::internal)?;
+        let counts = self.counts.map(serde_json::to_string).transpose().map_err(Error::internal)?;
         let counted = repo::counts(&mut change, deployment).await?;
-        let is_same = added == 0 && updated == 0 && counted.as_deref().unwrap_or("{}") == counts;
+        let is_counted = counts.as_ref().is_none_or(|counts| counted.as_deref().unwrap_or("{}") == counts);
+        let is_same = added == 0 && updated == 0 && is_counted;
         let outcome = Written::Done(Outcome::Imported { added, updated, kept });
         if is_same {
             if is_noted {
@@ -136,7 +137,11 @@ impl History<'_> {
         let context = change.context();
         size::check_whole(&mut change, context, app, deployment, !self.ignores_quotas).await?;
         deployments::raise_last_label(&mut change, deployment, last).await?;
-        repo::update_deployment(&mut change, deployment, last, &counts, now).await?;
+        match (counts, counted) {
+            // They are of an earlier time.
+            (None, Some(_)) => repo::raise_label(&mut change, deployment, last).await?,
+            (counts, _) => repo::update_deployment(&mut change, deployment, last, counts.as_deref().unwrap_or("{}"), now).await?,
+        };
         snapshots::enqueue(&mut change, &locked.deployment_key, now).await?;
         need_diffs(&mut change, app, now).await?;
         let details = json!({ "source": self.source, "added": added, "updated": updated });

@@ -26,7 +26,7 @@ impl Import<'_> {
         app: &AppId,
         deployment: &DeploymentId,
         history: &[(plan::Release, Option<Staged>)],
-        counts: &BTreeMap<String, Counts>,
+        counts: Option<&BTreeMap<String, Counts>>,
     ) -> Result<Outcome> {
         for _ in 0..ATTEMPTS {
             let releases = self.store(app, history).await?;

@@ -38,11 +38,12 @@ const LEVEL: &str = "SELECT a.source, d.imported_time, d.last_label, d.counts FR
 const INSERT_DEPLOYMENT: &str =
     "INSERT INTO imported_deployments (deployment_id, source_name, last_label, counts, imported_time) VALUES ($1, $2, 0, NULL, $3)";
 const UPDATE_DEPLOYMENT: &str = "UPDATE imported_deployments SET last_label = $2, counts = $3, imported_time = $4 WHERE deployment_id = $1";
+const RAISE_LABEL: &str = "UPDATE imported_deployments SET last_label = $2 WHERE deployment_id = $1";
 const MARK: &str = "INSERT INTO imported_hashes (release_id) VALUES ($1)";
 const SOURCE: &str = "SELECT source FROM imported_apps WHERE app_id = $1";
 const WAITING_BYTES: &str = "SELECT CAST(COALESCE(SUM(b.size), 0) AS BIGINT) FROM imported_apps i JOIN apps a ON a.id = i.app_id \
-    JOIN blobs b ON b.app_id = i.app_id WHERE a.owner_id = $1 AND i.source = $2 AND NOT EXISTS \
-    (SELECT 1 FROM releases r WHERE r.app_id = b.app_id AND (r.blob_sha256 = b.sha256 OR r.manifest_sha256 = b.sha256)) \
+    JOIN blobs b ON b.app_id = i.app_id WHERE a.owner_id = $1 AND i.source = $2 AND b.account_id = a.owner_id \
+    AND NOT b.is_diff AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.app_id = b.app_id AND (r.blob_sha256 = b.sha256 OR r.manifest_sha256 = b.sha256)) \
     AND NOT EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.app_id = b.app_id AND d.blob_sha256 = b.sha256)";
 const KEEP_PACKAGE: &str = "INSERT INTO imported_packages \
     (app_id, sha256, package_hash, hash_with_directories, manifest_sha256, size, stamp, manifest_stamp, expires) \
@@ -76,6 +77,7 @@ pub const SQL: &[&str] = &[
     LEVEL,
     INSERT_DEPLOYMENT,
     UPDATE_DEPLOYMENT,
+    RAISE_LABEL,
     MARK,
     SOURCE,
     WAITING_BYTES,
@@ -264,6 +266,11 @@ pub async fn update_deployment(
     now: UnixMillis,
 ) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(UPDATE_DEPLOYMENT).bind(deployment).bind(last_label).bind(counts).bind(now).execute(conn).await)
+}
+
+/// Records which releases a deployment has from the source. Its counts stay as they were told earlier.
+pub async fn raise_label(tx: &mut WriteTx, deployment: &DeploymentId, last_label: i64) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(RAISE_LABEL).bind(deployment).bind(last_label).execute(conn).await)
 }
 
 /// Marks a release whose package hash covers directory entries.

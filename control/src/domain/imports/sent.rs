@@ -81,7 +81,7 @@ pub fn app(sent: PlannedApp) -> Result<plan::App, Invalid> {
             releases: Vec::new(),
             history: BTreeSet::new(),
             is_empty: false,
-            counts: BTreeMap::new(),
+            counts: None,
         });
     }
     let collaborators = sent.collaborators.into_iter().map(|email| Collaborator { email }).collect();
@@ -102,10 +102,13 @@ pub async fn history(
     grant: &AppGrant<OwnApp>,
     deployment: &str,
     sent: Vec<ImportedRelease>,
-    counts: BTreeMap<String, shared::api::metrics::Counts>,
+    counts: Option<BTreeMap<String, shared::api::metrics::Counts>>,
 ) -> Result<Sent> {
     let limits = Limits { releases: MAX_IMPORT_RELEASES, ranges: MAX_RANGES, snapshot_bytes: app.settings.limits.snapshot_bytes };
-    let (counts, _) = plan::kept_counts(counts.into_iter().map(|(place, counts)| (place, read_counts(&counts))).collect(), limits);
+    let kept = |counts: BTreeMap<_, _>| {
+        plan::kept_counts(counts.into_iter().map(|(place, counts)| (place, read_counts(&counts))).collect(), limits).0
+    };
+    let counts = counts.map(kept);
     let packages: Vec<Option<Sha256Hex>> = sent.iter().map(|release| release.package.clone()).collect();
     let planned = check(sent, limits)?;
     let mut tx = app.db.read().await?;
@@ -141,8 +144,14 @@ pub async fn history(
     if !missing.is_empty() {
         return Ok(Sent::Missing(missing));
     }
-    let history =
-        History { app: grant.app(), deployment: &row.id, source: &source, releases: &ready, counts: &counts, ignores_quotas: false };
+    let history = History {
+        app: grant.app(),
+        deployment: &row.id,
+        source: &source,
+        releases: &ready,
+        counts: counts.as_ref(),
+        ignores_quotas: false,
+    };
     Ok(match history.write(grant.begin(app).await?).await? {
         Written::Done(outcome) => Sent::Done(outcome),
         Written::Gone(Some(sha256)) => Sent::Missing(vec![sha256]),

@@ -44,7 +44,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 /// Check an import.
 ///
-/// Says what stands against importing these apps into the caller's account: quotas, and names and keys that are taken. Changes nothing. API keys cannot
+/// Says what blocks importing these apps into the caller's account: quotas, and names and keys that are taken. Changes nothing. API keys cannot
 /// import.
 ///
 /// `updraft import codepush` reads the other server and calls this operation and the others of this group.
@@ -241,7 +241,7 @@ pub async fn import_history(
     let (Some(releases), Some(counts)) = (releases, counts) else { return Err(errors.into()) };
     let context = Arc::clone(&app.context);
     let write = async move {
-        let sent = sent::history(&context, &grant, &deployment, releases, counts.unwrap_or_default()).await;
+        let sent = sent::history(&context, &grant, &deployment, releases, counts).await;
         drop((turn, upload));
         sent
     };

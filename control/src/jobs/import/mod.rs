@@ -115,6 +115,6 @@ impl Target for Here<'_> {
         history: &[(plan::Release, Option<Staged>)],
     ) -> Result<Outcome> {
         let id = deployments.get(&deployment.source_name).ok_or(Error::NotFound(Thing::Deployment))?;
-        self.import.history(app, id, history, &deployment.counts).await
+        self.import.history(app, id, history, deployment.counts.as_ref()).await
     }
 }

@@ -56,11 +56,14 @@ impl Explainer {
         Self { here, there, imported: after.imported }
     }
 
-    /// Why these answers differ; empty if they do not.
+    /// Why these answers differ, or are not those of the releases here; empty if nothing is wrong.
     pub(super) fn explain(&mut self, check: &Check, old: &Answer, new: &Answer) -> Vec<Cause> {
         let request = check.request();
         match (old, new) {
-            (Answer::Info(old), Answer::Info(new)) if is_equal(old, new) => Vec::new(),
+            (Answer::Info(old), Answer::Info(new)) if is_equal(old, new) => {
+                let other = request.and_then(|request| of_this_server(&mut self.here, &request, new).err());
+                other.into_iter().collect()
+            }
             (Answer::Info(old), Answer::Info(new)) => match request {
                 Some(request) => self.of_infos(&request, old, new),
                 None => vec![Cause::Unexplained(old.differing(new))],
@@ -86,13 +89,9 @@ impl Explainer {
             }
         }
         let differing = old.differing(new);
-        let here = self.here.iter_mut().find_map(|history| {
-            let is_its = history.model.answer(None, request, &[]).is_some_and(|info| info.says_the_same(new));
-            is_its.then_some(history)
-        });
-        let Some(here) = here else {
-            let members = if differing.is_empty() { vec!["package size"] } else { differing };
-            return vec![Cause::NotItsReleases(members)];
+        let here = match of_this_server(&mut self.here, request, new) {
+            Ok(here) => here,
+            Err(cause) => return vec![cause],
         };
         if differing.is_empty() {
             return sizes(&here.model, self.there.as_ref(), request, old, new);
@@ -111,6 +110,20 @@ impl Explainer {
         };
         found.unwrap_or(vec![Cause::Unexplained(differing)])
     }
+}
+
+/// The history here that this answer is of. Errors: that it is of none, with the members that differ from the newest one.
+fn of_this_server<'h>(here: &'h mut [History], request: &Request, new: &Info) -> Result<&'h mut History, Cause> {
+    let (mut found, mut members) = (None, Vec::new());
+    for (at, history) in here.iter_mut().enumerate() {
+        let Some(own) = history.model.answer(None, request, &[]) else { continue };
+        members = own.differing(new);
+        if members.is_empty() {
+            found = Some(at);
+            break;
+        }
+    }
+    found.and_then(|at| here.get_mut(at)).ok_or(Cause::NotItsReleases(members))
 }
 
 /// Both answers offer the same package with the same words, and only its label differs. Devices go by the package.

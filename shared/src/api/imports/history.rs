@@ -61,6 +61,7 @@ body! {
         /// The releases, oldest first, with rising labels; at most 1,000.
         required releases: Vec<ImportedRelease> [max_items = 1000],
         /// What the other server has counted, by release label or binary version. It is kept as a starting level, apart from what is counted here.
+        /// Without it, what an earlier import sent stays.
         optional counts: BTreeMap<String, Counts>,
     }
 }

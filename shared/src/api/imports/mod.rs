@@ -104,7 +104,7 @@ fn list<T: DeserializeOwned>(value: Value, members: &str) -> Result<Vec<T>, Inva
     items.into_iter().enumerate().map(read).collect()
 }
 
-/// What stands against an import.
+/// What blocks an import.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]

@@ -104,7 +104,7 @@ async fn the_rules_for_releases_and_packages_hold() {
         (one(json!({ "description": "x".repeat(10_001) })), "releases: v1: its description has more than 10000"),
         (one(json!({ "packageHash": "0".repeat(64) })), "releases: v1: its packageHash is not that of the package's contents"),
         (one(json!({ "label": "v0" })), "releases: number 1 must be an object with label"),
-        (json!([release("v2", b"one"), release("v1", b"one")]), "releases: the release v1 stands after v2 in the history"),
+        (json!([release("v2", b"one"), release("v1", b"one")]), "releases: the release v1 comes after v2 in the history"),
         (json!("v1"), "releases: must be a list"),
         (
             json!((1..=1_001).map(|number| release(&format!("v{number}"), b"one")).collect::<Vec<_>>()),

@@ -131,4 +131,11 @@ async fn nothing_is_downloaded_that_has_no_room() {
     imported(&app, &old.base, "key", &[]).await;
     imported(&app, &old.base, "key", &[]).await;
     assert_eq!(history(&ada, "Weather", "Production").await.len(), 10);
+    // Diffs do not count against the quota, so none of their bytes are there to be used again.
+    let diff = "INSERT INTO blobs (app_id, sha256, size, last_used_time, deleting, account_id, is_diff) \
+        SELECT id, $1, 1000, 0, FALSE, owner_id, TRUE FROM apps";
+    app.change(diff, &["f".repeat(64).as_str()]).await;
+    put(&releases[..11]);
+    let ended = import(&app, &old.base, "key", &[]).await;
+    assert!(ended.code == Some(1) && ended.out.contains("would have 110 bytes of packages; the quota is 100"), "{ended:?}");
 }

@@ -171,6 +171,25 @@ async fn an_imported_app_is_equal_and_nothing_is_called_equal_unseen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_old_server_under_another_address_is_not_taken_for_this_one() {
+    let source = TestApp::spawn().await;
+    let grace = source.sign_up("grace").await;
+    fill(&source, &grace).await;
+    let (app, ada) = target().await;
+    imported(&app, &source.base, grace.token(), &[]).await;
+    let change = json!({ "label": "v1", "packageInfo": { "isDisabled": true } });
+    ada.patch("/v1/apps/Weather/deployments/Staging/release", change).await.assert(200);
+    // Both addresses lead to the old server, so all answers are equal.
+    let other = in_front_of(&source.base, BTreeMap::new()).await;
+    let ended = compare(&app, &source.base, &["Staging"], &["--to", &other, "--checks", "100"]).await;
+    let sentence =
+        "The new server's answer does not match its own releases. Does its address (--to) lead to this server, and not to the old one?";
+    has(&ended, 1, &["Unexplained:", sentence, "have no explanation"]);
+    let versioned = compare(&app, &app.base, &["Staging"], &["--to", &format!("{}/v1/", app.base)]).await;
+    has(&versioned, 1, &["is the address of both servers: nothing would be compared"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_was_given_is_not_advised() {
     let (app, ada) = target().await;
     ada.create_app("Weather").await;

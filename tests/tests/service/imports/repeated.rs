@@ -216,3 +216,59 @@ async fn what_is_not_taken_over_is_named() {
     let report = imported(&app, &old.base, "key", &[]).await;
     assert!(report.contains("Not taken over, by their labels there: v4, v5\n"), "{report}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_anymore_is_named_and_stays() {
+    let (app, ada) = target().await;
+    let old = OldServer::start().await;
+    let mut releases: Vec<_> = (1..4).map(|number| entry(&old, &format!("v{number}"), &format!("content {number}"))).collect();
+    releases[1]["isMandatory"] = json!("yes");
+    put(&old, &[], &releases);
+    imported(&app, &old.base, "key", &["--leave-out-refused"]).await;
+    assert_eq!(told(&ada, "label").await, ["v1", "v3"].map(Value::from));
+    // Perhaps it was disabled there. What was left out before is not named again.
+    releases[2]["isDisabled"] = json!(1);
+    put(&old, &[], &releases);
+    let kept = "\nKept as they are here, because what the other server says about them now cannot be taken over:\n  \
+        Weather / Production / v3: its isDisabled is neither true nor false\n";
+    for more in [&["--dry-run"][..], &[]] {
+        let report = imported(&app, &old.base, "key", more).await;
+        assert!(report.contains(kept) && !report.contains("isMandatory"), "{report}");
+    }
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("old-key", "key");
+    let ended = cli.expect(0, &["import", "codepush", "--from", &old.base, "--key-file", "old-key"]).await;
+    assert!(ended.out.contains(kept), "{ended:?}");
+    assert_eq!(told(&ada, "isDisabled").await, [false, false].map(Value::from));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_that_are_not_told_anymore_stay() {
+    const METRICS: &str = "/apps/Weather/deployments/Production/metrics";
+    let (app, ada) = target().await;
+    let old = OldServer::start().await;
+    let mut releases = vec![entry(&old, "v1", "one")];
+    put(&old, &[], &releases);
+    old.put(METRICS, json!({ "metrics": { "v1": { "active": 4 } } }).to_string());
+    imported(&app, &old.base, "key", &[]).await;
+    let level = async || ada.get("/v1/apps/Weather/deployments/Production/metrics/imported").await.assert(200);
+    let before = level().await;
+    assert_eq!(before["metrics"]["v1"]["active"], 4, "{before}");
+    old.put(METRICS, "<html>");
+    assert!(imported(&app, &old.base, "key", &[]).await.contains("; nothing new"));
+    let cli = Cli::with_token(&app.base, ada.token());
+    cli.write("old-key", "key");
+    for (label, content) in [("v2", "two"), ("v3", "three")] {
+        releases.push(entry(&old, label, content));
+        put(&old, &[], &releases);
+        old.put(METRICS, "<html>");
+        if label == "v2" {
+            assert!(imported(&app, &old.base, "key", &[]).await.contains("new: 1"));
+        } else {
+            let ended = cli.expect(0, &["import", "codepush", "--from", &old.base, "--key-file", "old-key", "--yes"]).await;
+            assert!(ended.out.contains("new: 1"), "{ended:?}");
+        }
+        let now = level().await;
+        assert_eq!((&now["metrics"], &now["importedTime"]), (&before["metrics"], &before["importedTime"]), "{label}");
+    }
+}

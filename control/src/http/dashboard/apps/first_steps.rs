@@ -41,7 +41,7 @@ struct Step {
     text: String,
 }
 
-/// What keeps a device from the update, and where to mend it.
+/// What keeps a device from the update, and where to fix it.
 struct Hindrance {
     text: String,
     /// The label and address of a link.
