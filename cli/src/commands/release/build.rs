@@ -37,7 +37,7 @@ pub(super) struct BuildAndRelease {
     #[command(flatten)]
     delivery: DeliveryOptions,
     /// Sign it with this RSA private key: a PEM file, or env:NAME for an environment variable.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     sign_key: Option<String>,
     #[command(flatten)]
     notes: NotesOption,
