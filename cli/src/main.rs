@@ -40,6 +40,8 @@ fn main() -> ExitCode {
             Err(Error::failed(what, "What the command did is done; only its output is lost. Free some space, and read it again."))
         }
     });
+    // Not while a signal ends the program: its exit code is the one that counts.
+    interrupt::end_here();
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -99,6 +101,7 @@ fn run(arguments: Arguments) -> Result<(), Error> {
     if let Ok(interruption) = interruption {
         runtime.spawn(async move {
             let code = interruption.await;
+            interrupt::end_here();
             children::end();
             interrupt::report();
             std::process::exit(code);

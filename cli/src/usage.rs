@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::arguments::Arguments;
 use crate::error::{Error, Kind};
+use crate::package::signature;
 
 /// The arguments of the process. `help COMMAND` and `version`, which other tools have as commands, are `COMMAND --help` and `--version`.
 pub(crate) fn words() -> Vec<OsString> {
@@ -41,12 +42,25 @@ pub(crate) fn explain(error: &clap::Error) -> ExitCode {
 /// The first paragraph of clap's text, on one line. What follows are its usage, which counts options that a variable sets as given, and tips.
 fn what(error: &clap::Error) -> String {
     let text = error.render().to_string();
+    if has_key(&text) {
+        return "an argument looks like a private key".to_owned();
+    }
     let mut lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     let first = lines.next().unwrap_or_default();
     let rest: Vec<&str> = lines.collect();
     let separator = if error.kind() == ErrorKind::MissingRequiredArgument { ", " } else { " " };
     let first = first.strip_prefix("error: ").unwrap_or(first);
     if rest.is_empty() { first.to_owned() } else { format!("{first} {}", rest.join(separator)) }
+}
+
+/// Whether clap's text has a key that was given as an argument, or as the value of an option.
+fn has_key(text: &str) -> bool {
+    text.contains("PRIVATE KEY")
+        || std::env::args_os().any(|word| {
+            let word = word.to_string_lossy();
+            let value = word.split_once('=').map_or(&*word, |(name, value)| if name.starts_with('-') { value } else { &*word });
+            signature::has_key(value) && value.lines().any(|line| !line.is_empty() && text.contains(line))
+        })
 }
 
 /// The name that is meant, if one looks like it, and how the command is written.

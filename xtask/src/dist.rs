@@ -1,7 +1,8 @@
 //! What people install: archives of the program `updraft` with its completions and manual pages, and npm packages.
 //!
-//! An archive and an npm package hold the program of one platform. The wrapper `updraft-cli` (`cli/npm`) names the packages of all platforms as optional
-//! dependencies, and npm installs the one that fits.
+//! An archive and an npm package hold the program of one platform. The wrapper `updraft-cli` (`cli/npm`) names the packages with programs as optional
+//! dependencies, and npm installs the one that fits. It names only what is packed with it, or published elsewhere: npm asks the registry for every other name,
+//! and would install the package of a stranger.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -40,10 +41,17 @@ fn platform() -> Option<(&'static str, &'static str)> {
     PLATFORMS.into_iter().find(|known| *known == (system, processor))
 }
 
-/// Packs a program for this machine's platform into a folder: an archive, two npm packages, and the checksums of everything there. Returns the files.
+/// A platform that an npm package can be for, such as `linux-x64`. Fails for every other name.
+pub fn npm_platform(name: &str) -> Result<String, String> {
+    let known = PLATFORMS.map(|(system, processor)| format!("{system}-{processor}"));
+    if known.iter().any(|known| known == name) { Ok(name.to_owned()) } else { Err(format!("must be one of {}", known.join(", "))) }
+}
+
+/// Packs a program for this machine's platform into a folder: an archive, two npm packages, and the checksums of everything there. The npm package without a
+/// program also names the packages of `others`, platforms as [`npm_platform`] takes them. Returns the files.
 ///
 /// Fails if the platform is unknown, the program does not run, or npm is missing.
-pub fn pack(root: &Path, program: &Path, version: &str, output: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn pack(root: &Path, program: &Path, version: &str, others: &[String], output: &Path) -> io::Result<Vec<PathBuf>> {
     let (system, processor) = platform().ok_or_else(|| io::Error::other("no package is for this platform"))?;
     fs::create_dir_all(output)?;
     // npm reads it in another folder.
@@ -52,7 +60,8 @@ pub fn pack(root: &Path, program: &Path, version: &str, output: &Path) -> io::Re
     let mut files = vec![archive(root, program, &format!("updraft-{version}-{system}-{processor}"), staging.path(), &output)?];
     let name = format!("{NPM}-{system}-{processor}");
     files.push(npm_pack(root, &of_platform(root, program, &name, version, staging.path())?, &output)?);
-    files.push(npm_pack(root, &wrapper(root, version, staging.path())?, &output)?);
+    let names = others.iter().map(|platform| format!("{NPM}-{platform}")).chain([name]);
+    files.push(npm_pack(root, &wrapper(root, version, names, staging.path())?, &output)?);
     files.push(sums(&output)?);
     Ok(files)
 }
@@ -121,7 +130,7 @@ fn of_platform(root: &Path, program: &Path, name: &str, version: &str, staging: 
 }
 
 /// The folder of the wrapper, with the version and the packages that it starts.
-fn wrapper(root: &Path, version: &str, staging: &Path) -> io::Result<PathBuf> {
+fn wrapper(root: &Path, version: &str, names: impl Iterator<Item = String>, staging: &Path) -> io::Result<PathBuf> {
     let (source, folder) = (root.join("cli/npm"), staging.join(NPM));
     fs::create_dir_all(folder.join("bin"))?;
     for file in ["bin/updraft.js", "README.md"] {
@@ -129,9 +138,8 @@ fn wrapper(root: &Path, version: &str, staging: &Path) -> io::Result<PathBuf> {
     }
     fs::copy(root.join("LICENSE"), folder.join("LICENSE"))?;
     let mut package: Map<String, Value> = serde_json::from_slice(&fs::read(source.join("package.json"))?)?;
-    let programs = PLATFORMS.map(|(system, processor)| (format!("{NPM}-{system}-{processor}"), json!(version)));
     package.insert("version".to_owned(), json!(version));
-    package.insert("optionalDependencies".to_owned(), Value::Object(Map::from_iter(programs)));
+    package.insert("optionalDependencies".to_owned(), Value::Object(names.map(|name| (name, json!(version))).collect()));
     fs::write(folder.join("package.json"), format!("{:#}\n", Value::Object(package)))?;
     Ok(folder)
 }

@@ -17,13 +17,23 @@ function find() {
   }
 }
 
+// Whether this is a Linux without glibc, such as Alpine. The programs for Linux need glibc.
+function isMusl() {
+  if (process.platform !== 'linux') return false;
+  // Without it, the report can wait for name servers.
+  process.report.excludeNetwork = true;
+  return process.report.getReport().header.glibcVersionRuntime === undefined;
+}
+
 function refuse() {
-  const isBuilt = Object.hasOwn(optionalDependencies, name);
-  console.error(isBuilt ? `error: the package ${name} is not installed` : `error: there is no program for ${platform} yet`);
+  const isOther = isMusl();
+  const isBuilt = Object.hasOwn(optionalDependencies, name) && !isOther;
+  const here = isOther ? `${platform} without glibc` : platform;
+  console.error(isBuilt ? `error: the package ${name} is not installed` : `error: there is no program for ${here} in this package`);
   console.error(
     isBuilt
       ? '  next: Install again without --omit=optional and --no-optional.'
-      : '  next: Build it with Rust: in a clone of Updraft, run `cargo install --path cli`.',
+      : '  next: Build it with Rust: in a clone of Updraft, run `cargo install --locked --path cli`.',
   );
   process.exit(1);
 }
@@ -31,6 +41,7 @@ function refuse() {
 const program = find() ?? refuse();
 const child = spawn(program, process.argv.slice(2), { stdio: 'inherit', windowsHide: true });
 child.on('error', (error) => {
+  if (isMusl()) refuse();
   console.error(`error: cannot start ${program}: ${error.message}`);
   console.error('  next: Install the package again.');
   process.exit(1);

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::{BuildOptions, FOLDER, Platform};
 use crate::error::{Error, Result};
@@ -29,7 +29,19 @@ impl Places {
                 let what = format!("{} is a file, and cannot have the source maps of two platforms", given.display());
                 return Err(Error::usage(what, "Give a folder with --source-map-output."));
             }
-            source_maps.push(if is_folder { given.join(&map_name) } else { given.clone() });
+            // Of two platforms, a name that was given is the same for both.
+            let folder = if is_only || options.bundle_name.is_none() { given.clone() } else { given.join(platform.name()) };
+            source_maps.push(if is_folder { folder.join(&map_name) } else { given.clone() });
+        }
+        if let (Some(file), Some(folder)) = (source_maps.first(), &options.output_dir) {
+            // Of both platforms: the second one's map would get into the package of the first.
+            let of_platforms = [platform, platform.other()].map(|platform| folder.join(platform.name()).join(FOLDER));
+            let packages = if is_only { vec![folder.join(FOLDER)] } else { of_platforms.to_vec() };
+            let file = resolved(file);
+            if let Some(package) = packages.iter().find(|package| file.starts_with(resolved(package))) {
+                let what = format!("{} is the folder of a package, which never has a source map", package.display());
+                return Err(Error::usage(what, "Give another place with --source-map-output."));
+            }
         }
         source_maps.extend(output.as_ref().map(|folder| folder.join(&map_name)));
         let places = Self { output, source_maps };
@@ -62,6 +74,24 @@ impl Places {
         replace(package, &place).map_err(|error| unwritable(&place, "--output-dir", &error))?;
         Ok((place, kept))
     }
+}
+
+/// A path with what its links lead to, also if its end does not exist yet.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut resolved = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            part => resolved.push(part),
+        }
+        if let Ok(real) = resolved.canonicalize() {
+            resolved = real;
+        }
+    }
+    resolved
 }
 
 /// Refuses to replace a folder that no build has written.
@@ -172,5 +202,34 @@ mod tests {
         fs::write(root.join("maps"), "").unwrap();
         assert!(Places::new(&options, Platform::Android, false, "index.android.bundle").is_err());
         assert_eq!(Places::new(&options, Platform::Ios, true, "main.jsbundle").unwrap().source_maps[0], root.join("maps"));
+    }
+
+    #[test]
+    fn two_maps_of_one_name_have_two_folders() {
+        let name = Some("app.bundle".to_owned());
+        let options = BuildOptions { source_map_output: Some("maps".into()), bundle_name: name, ..BuildOptions::default() };
+        for (platform, place) in [(Platform::Ios, "maps/ios/app.bundle.map"), (Platform::Android, "maps/android/app.bundle.map")] {
+            assert_eq!(Places::new(&options, platform, false, "app.bundle").unwrap().source_maps, [PathBuf::from(place)]);
+        }
+    }
+
+    #[test]
+    fn a_package_gets_no_source_map() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for (place, refused_alone, refused_with_two) in [
+            ("out/CodePush/", true, false),
+            ("out/CodePush", true, false),
+            ("out/maps/../CodePush/maps/", true, false),
+            ("out/ios/CodePush/", false, true),
+            ("out/android/CodePush/", false, true),
+            ("out/", false, false),
+            ("CodePush/", false, false),
+        ] {
+            let options =
+                BuildOptions { output_dir: Some(root.join("out")), source_map_output: Some(root.join(place)), ..BuildOptions::default() };
+            let is_refused = |is_only| Places::new(&options, Platform::Ios, is_only, "main.jsbundle").is_err();
+            assert_eq!((is_refused(true), is_refused(false)), (refused_alone, refused_with_two), "{place}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What Ctrl-C leaves behind: a command's steps say what is done by then, and how to go on.
 
 use std::fs;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -83,6 +84,15 @@ impl Drop for Step {
     }
 }
 
+/// Held by the thread that ends the program, until the exit.
+static ENDING: Mutex<()> = Mutex::new(());
+
+/// Lets no other thread end the program from now on. Waits for the exit if another one ends it: a command that an interruption disturbs, as by removing its
+/// temporary folders, must not report a failure of its own, with another exit code.
+pub(crate) fn end_here() {
+    mem::forget(ENDING.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
 /// Says what Ctrl-C left behind, once. Another thread that would say it waits until it is said.
 pub(crate) fn report() {
     let now = NOW.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,5 +107,17 @@ pub(crate) fn report() {
     super::terminal::silence_others();
     if let Some(Message { what, next }) = now.step.as_ref().or(now.so_far.as_ref()) {
         Error::new(Kind::Interrupted, format!("interrupted: {what}"), next).print();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_thread_ends_the_program() {
+        assert!(ENDING.try_lock().is_ok());
+        std::thread::spawn(end_here).join().unwrap();
+        assert!(ENDING.try_lock().is_err(), "the thread has ended, and others still wait");
     }
 }

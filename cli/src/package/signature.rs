@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use base64::Engine as _;
-use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_SHA256, RsaKeyPair, UnparsedPublicKey};
 use rustls::pki_types::pem::PemObject;
@@ -28,6 +28,10 @@ const ENVIRONMENT: &str = "env:";
 const CLAIM_VERSION: &str = "1.0.0";
 /// `rsaEncryption` (RFC 8017, appendix A.1).
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+/// The longest file name that file systems take, in bytes.
+const LONGEST_NAME: usize = 255;
+/// Fewer letters of Base64 are no key, even for elliptic curves. File names can have them.
+const SHORTEST_KEY: usize = 40;
 /// How to make a key.
 const MAKE_ONE: &str = "Make a key: openssl genrsa -out private.pem 2048";
 /// What to do about a public key in an app that cannot be used.
@@ -216,6 +220,25 @@ impl VerifyingKey {
     }
 }
 
+/// Whether a text has a key, as far as that can be seen: PEM, or Base64 of it or of the key's binary form. Such a text is never printed.
+pub(crate) fn has_key(text: &str) -> bool {
+    if text.contains("-----BEGIN") || text.contains("PRIVATE KEY") {
+        return true;
+    }
+    let compact: String = text.split_whitespace().collect();
+    let compact = compact.trim_end_matches('=');
+    let decoded = || BASE64_STANDARD_NO_PAD.decode(compact).or_else(|_| BASE64_URL_SAFE_NO_PAD.decode(compact));
+    // The binary form of every key begins with a sequence (RFC 5208, section 5).
+    compact.len() >= SHORTEST_KEY && decoded().is_ok_and(|bytes| bytes.starts_with(b"-----BEGIN") || bytes.first() == Some(&0x30))
+}
+
+/// Whether what was given in place of a file's name is certainly no name, or a key.
+fn is_no_name(given: &str) -> bool {
+    given.contains(['\n', '\r'])
+        || given.contains("-----BEGIN")
+        || (!Path::new(given).exists() && (given.len() > LONGEST_NAME || has_key(given)))
+}
+
 /// A key as text, and the label of its first section.
 struct Pem {
     given: String,
@@ -225,6 +248,11 @@ struct Pem {
 
 impl Pem {
     fn read(given: &str, option: &str) -> Result<Self> {
+        // All other errors print what was given.
+        if is_no_name(given) || given.strip_prefix(ENVIRONMENT).is_some_and(is_no_name) {
+            let next = "Put it into an environment variable, and give env:NAME.";
+            return Err(Error::usage(format!("{option}: the text is a key itself, not a file"), next));
+        }
         let text = match given.strip_prefix(ENVIRONMENT) {
             Some(name) => {
                 let set = std::env::var(name).ok().filter(|text| !text.is_empty());
@@ -292,6 +320,24 @@ mod tests {
             assert_eq!(why.is_some(), said.is_some(), "{text}: {why:?}");
             assert!(said.is_none_or(|said| why.is_some_and(|why| why.starts_with(said))), "{text}: {why:?}");
         }
+    }
+
+    #[test]
+    fn names_are_not_taken_for_keys() {
+        for (text, expected) in [
+            ("private.pem", false),
+            ("MAIN", false),
+            ("keys/of/a/folder/with/a/long/name/private-key.pem", false),
+            ("/dev/null", false),
+            ("-----BEGIN PRIVATE KEY-----", true),
+            ("-----BEGIN RSA PRIVATE KEY-----\\nMIIE", true),
+            ("MC4CAQAwBQYDK2VwBCIEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", true),
+            (&"x".repeat(256), true),
+            ("two\nlines", true),
+        ] {
+            assert_eq!(is_no_name(text), expected, "{text}");
+        }
+        assert!(!has_key("two\nlines") && !has_key(&"x".repeat(256)));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(super) struct BuildAndRelease {
     #[command(flatten)]
     delivery: DeliveryOptions,
     /// Sign it with this RSA private key: a PEM file, or env:NAME for an environment variable.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     sign_key: Option<String>,
     #[command(flatten)]
     notes: NotesOption,
@@ -193,7 +193,8 @@ impl BuildAndRelease {
                         heading(platform, is_only);
                         published.print();
                     }
-                    published.finish(context, &destination.target)?;
+                    let finished = published.finish(context, &destination.target);
+                    finished.map_err(|error| if is_only { error } else { unfinished(error, platform, &released, left) })?;
                     published.json
                 }
             };
@@ -250,6 +251,7 @@ async fn look_up(context: &Context, builder: &Builder, jobs: &mut [Job]) -> Resu
         if job.limit.is_some() {
             let target = Target::new(context, &job.option)?;
             job.warnings.add(deployment_key::warning(context, builder, job.platform, &target).await);
+            job.warnings.add(destination::version_warning(&target, &job.target_version.version).await?);
         }
     }
     Ok(())
@@ -382,6 +384,19 @@ fn after(error: Error, platform: Platform, released: &[String], left: Option<Pla
     Error { what, next, ..error }
 }
 
+/// A failure after the release of one of two platforms, which is the last of `released`: says what else was released, and what is `left`.
+fn unfinished(error: Error, platform: Platform, released: &[String], left: Option<Platform>) -> Error {
+    let earlier = released.split_last().map(|(_, earlier)| earlier).unwrap_or_default();
+    let mut what = format!("{}: {}", platform.title(), error.what);
+    for sentence in earlier {
+        what = format!("{what}. {sentence}");
+    }
+    let Some(left) = left else { return Error { what, ..error } };
+    let what = format!("{what}. {} was not released", left.title());
+    let next = format!("{}. Then release only {}: {}", error.next.trim_end_matches('.'), left.title(), halves::only(left));
+    Error { what, next, ..error }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,5 +410,18 @@ mod tests {
         assert_eq!(told.what, "Android was not released: the server has a fault. iOS was released as v3");
         assert!(told.next.starts_with("Try again. Then release only Android: `updraft "), "{}", told.next);
         assert!(told.next.ends_with(" --platform android`"), "{}", told.next);
+    }
+
+    #[test]
+    fn a_failure_after_a_release_tells_what_is_left() {
+        let error = || Error::failed("v3 has another hash", "Disable it");
+        let released = ["iOS was released as v3".to_owned(), "Android was released as v3".to_owned()];
+        let first = unfinished(error(), Platform::Ios, &released[..1], Some(Platform::Android));
+        assert_eq!(first.what, "iOS: v3 has another hash. Android was not released");
+        assert!(first.next.starts_with("Disable it. Then release only Android: `updraft "), "{}", first.next);
+        assert!(first.next.ends_with(" --platform android`"), "{}", first.next);
+        let second = unfinished(error(), Platform::Android, &released, None);
+        assert_eq!(second.what, "Android: v3 has another hash. iOS was released as v3");
+        assert_eq!(second.next, "Disable it");
     }
 }

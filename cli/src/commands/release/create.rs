@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::Map;
 
+use super::Target;
 use super::destination::{self, Destination};
 use super::halves::Half;
 use super::options::{self, DeliveryOptions, NotesOption};
@@ -37,7 +38,7 @@ pub(crate) struct CreateCommand {
     #[command(flatten)]
     delivery: DeliveryOptions,
     /// Sign it with this RSA private key: a PEM file, or env:NAME for an environment variable. The folder must be named CodePush, www or public.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     sign_key: Option<String>,
     #[command(flatten)]
     notes: NotesOption,
@@ -71,8 +72,14 @@ impl CreateCommand {
             accepts_identical: false,
         };
         if self.dry_run {
-            let publication = publication(self.range(context, None)?);
+            let range = self.range(context, None)?;
             let limit = destination::limit_of_dry_run(context, &self.deployment).await?;
+            let warning = match limit {
+                Some(_) => destination::version_warning(&Target::new(context, &self.deployment)?, &range).await?,
+                None => None,
+            };
+            let mut publication = publication(range);
+            publication.warnings.add(warning);
             let package = publication.package(context, limit).await?;
             let (document, people) = publication.preview(context, &self.deployment, package).await?;
             context.show(&document, people);

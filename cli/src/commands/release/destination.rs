@@ -43,16 +43,25 @@ async fn limit(target: &Target) -> Result<i64> {
     Ok(target.client.get::<AccountAnswer>("/v1/account").await?.value.account.limits.max_upload_bytes)
 }
 
+/// What devices report, by app version and by label. A credential without metrics.read only misses a warning.
+async fn metrics(target: &Target) -> Result<BTreeMap<String, Counts>> {
+    match target.get::<MetricsAnswer>(&["metrics"]).await {
+        Ok(answer) => Ok(answer.value.metrics),
+        Err(error) if error.status() == Some(403) => Ok(BTreeMap::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A warning of a dry run if no device has a version in the range.
+pub(super) async fn version_warning(target: &Target, range: &str) -> Result<Option<String>> {
+    Ok(versions::warning(range, &versions::seen(&metrics(target).await?)))
+}
+
 impl Destination {
     /// Finds the deployment. Errors: usage (2), not signed in (3), not found (4), conflict (5) while a rollout is unfinished.
     pub(super) async fn find(context: &Context, option: &DeploymentOption) -> Result<Self> {
         let target = Target::new(context, option)?;
-        // A credential without metrics.read only misses a warning.
-        let metrics = match target.get::<MetricsAnswer>(&["metrics"]).await {
-            Ok(answer) => answer.value.metrics,
-            Err(error) if error.status() == Some(403) => BTreeMap::new(),
-            Err(error) => return Err(error),
-        };
+        let metrics = metrics(&target).await?;
         let newest = match target.get::<DeploymentAnswer>(&[]).await {
             Ok(answer) => answer.value.deployment.package,
             Err(error) if error.status() == Some(403) => None,

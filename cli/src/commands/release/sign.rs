@@ -21,7 +21,7 @@ pub(crate) struct SignCommand {
     /// The folder that the bundler wrote: CodePush for React Native, www for Cordova, public for Capacitor.
     folder: PathBuf,
     /// The RSA private key: a PEM file, or env:NAME for an environment variable.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     sign_key: String,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct VerifyCommand {
     /// The folder, or the .zip.
     path: PathBuf,
     /// The RSA public key that the app has: a PEM file, or env:NAME for an environment variable.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     public_key: String,
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::cli::{end, program};
 use tests::program::Ended;
@@ -15,8 +16,13 @@ const VERSION: &str = "1.2.3";
 
 /// Packs the program.
 fn packed() -> (TempDir, Vec<PathBuf>) {
+    packed_with(&[])
+}
+
+/// Packs the program for those who also publish it for other platforms.
+fn packed_with(others: &[String]) -> (TempDir, Vec<PathBuf>) {
     let folder = TempDir::new().unwrap();
-    let files = dist::pack(&paths::root(), &program(), VERSION, folder.path()).unwrap();
+    let files = dist::pack(&paths::root(), &program(), VERSION, others, folder.path()).unwrap();
     (folder, files)
 }
 
@@ -62,6 +68,10 @@ async fn the_npm_packages_work_in_an_empty_project_without_a_network() {
     // Without the package for this platform, it says what to do.
     let name = fs::read_dir(cli.project().join("node_modules")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let name = name.into_iter().find(|name| name.starts_with("updraft-cli-")).unwrap();
+    // npm would ask the registry for every other name.
+    let manifest = cli.project().join("node_modules/updraft-cli/package.json");
+    let written: Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    assert_eq!(written["optionalDependencies"], json!({ &name: VERSION }));
     fs::remove_dir_all(cli.project().join("node_modules").join(&name)).unwrap();
     let missing = npm(&cli, "npx", &["updraft", "--version"]).await;
     missing.assert(1);
@@ -69,11 +79,32 @@ async fn the_npm_packages_work_in_an_empty_project_without_a_network() {
         missing.err.contains(&format!("the package {name} is not installed")) && missing.err.contains("--omit=optional"),
         "{missing:?}"
     );
-    let manifest = cli.project().join("node_modules/updraft-cli/package.json");
-    fs::write(&manifest, fs::read_to_string(&manifest).unwrap().replace(&name, "updraft-cli-other")).unwrap();
+    // The programs for Linux need glibc.
+    if cfg!(target_os = "linux") {
+        let hidden = "const report = process.report.getReport();\ndelete report.header.glibcVersionRuntime;\n\
+                      process.report.getReport = () => report;\n";
+        cli.write("without-glibc.js", hidden);
+        let script = cli.project().join("node_modules/updraft-cli/bin/updraft.js");
+        let alpine = npm(&cli, "node", &["--require", "./without-glibc.js", script.to_str().unwrap()]).await;
+        alpine.assert(1);
+        assert!(alpine.err.contains("without glibc") && alpine.err.contains("Build it with Rust"), "{alpine:?}");
+    }
+    fs::write(&manifest, written.to_string().replace(&name, "updraft-cli-other")).unwrap();
     let unknown = npm(&cli, "npx", &["updraft", "--version"]).await;
     unknown.assert(1);
-    assert!(unknown.err.contains("there is no program for") && unknown.err.contains("cargo install --path cli"), "{unknown:?}");
+    assert!(unknown.err.contains("there is no program for") && unknown.err.contains("cargo install --locked --path cli"), "{unknown:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_npm_package_names_other_platforms_for_those_who_publish_them() {
+    let other = if cfg!(target_os = "macos") { "linux-x64" } else { "darwin-arm64" };
+    let (_folder, files) = packed_with(&[dist::npm_platform(other).unwrap()]);
+    let wrapper = file(&files, |name| name == format!("updraft-cli-{VERSION}.tgz"));
+    let unpacked = Command::new("tar").arg("-xzOf").arg(wrapper).arg("package/package.json").output().await.unwrap();
+    let written: Value = serde_json::from_slice(&unpacked.stdout).unwrap();
+    let names = written["optionalDependencies"].as_object().unwrap();
+    assert!(names.len() == 2 && names[&format!("updraft-cli-{other}")] == VERSION, "{names:?}");
+    assert!(dist::npm_platform("darwin-x86").unwrap_err().contains("darwin-arm64"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -287,6 +287,11 @@ async fn a_target_version_that_no_device_reports_is_warned_about() {
     place.cli.write("bundle.js", "y");
     let released = place.cli.expect(0, &["release", "create", "bundle.js", "-t", "^2.0.0"]).await;
     assert!(!released.err.contains("warning:"), "{}", released.err);
+    // A dry run warns, too.
+    for (range, warnings) in [("^1.0.0", 1), ("^2.0.0", 0)] {
+        let document = place.cli.json(&["release", "create", "bundle.js", "-t", range, "--dry-run"]).await;
+        assert_eq!(document["warnings"].as_array().unwrap().len(), warnings, "{range}: {document}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

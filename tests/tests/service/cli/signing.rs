@@ -3,8 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tests::codepush_cli::CodePushCli;
+use tests::program::Ended;
 use tests::{Bundle, Cli, TestApp};
 use tokio::process::Command;
 use xtask::paths;
@@ -156,6 +159,60 @@ async fn what_cannot_sign_gets_one_clear_line() {
     for (key, said) in [("private.pem", "is a private key, not an RSA public key"), ("curve-public.pem", "is no RSA key")] {
         let (what, next) = cli.run(&["release", "verify", "CodePush", "--public-key", key]).await.error(2);
         assert!(what.contains(said) && next.contains("-pubout"), "{key}: {what} {next}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_in_place_of_its_file_is_refused_and_never_printed() {
+    let cli = with_keys(Cli::new()).await;
+    cli.write("CodePush/main.jsbundle", "script");
+    let sign = ["release", "sign", "CodePush"];
+    let create = ["release", "create", "CodePush", "-t", "1.0.0", "--dry-run"];
+    let build = |framework| ["release", framework, "--platform", "android", "-t", "1.0.0", "--dry-run"];
+    let commands = [&sign[..], &create, &build("react-native"), &build("expo")];
+    for name in ["private.pem", "old-private.pem", "curve.pem"] {
+        let pem = fs::read_to_string(cli.project().join(name)).unwrap();
+        let body: String = pem.lines().filter(|line| !line.starts_with("-----")).collect();
+        let one_line = pem.trim().replace('\n', "\\n");
+        let encoded = BASE64_STANDARD.encode(&pem);
+        let is_quiet = |ended: &Ended| {
+            let printed = format!("{}{}", ended.out, ended.err);
+            [&body, &encoded]
+                .into_iter()
+                .all(|text| text.as_bytes().windows(20).all(|part| !printed.contains(str::from_utf8(part).unwrap())))
+        };
+        let forms = [
+            vec![format!("--sign-key={pem}")],
+            vec!["--sign-key".to_owned(), pem.clone()],
+            vec!["--sign-key".to_owned(), one_line],
+            vec![format!("--sign-key={encoded}")],
+            vec![format!("--sign-key={body}")],
+            vec![format!("--sign-key=env:{pem}")],
+        ];
+        for (command, form) in commands.iter().flat_map(|command| forms.iter().map(move |form| (command, form))) {
+            let form: Vec<&str> = form.iter().map(String::as_str).collect();
+            let ended = cli.run(&[command, &form[..]].concat()).await;
+            assert!(is_quiet(&ended), "{command:?} prints {name}");
+            let (what, next) = ended.error(2);
+            assert_eq!(
+                (&*what, &*next),
+                ("--sign-key: the text is a key itself, not a file", "Put it into an environment variable, and give env:NAME.")
+            );
+        }
+        let output = format!("--output={pem}");
+        // At a wrong place.
+        for (words, said) in [
+            (vec![&*pem], "an argument looks like a private key"),
+            (vec![&*encoded], "an argument looks like a private key"),
+            (vec!["--sign-key", "private.pem", &output], "an argument looks like a private key"),
+            (vec!["--signkey", &pem], "unexpected argument '--signkey' found"),
+        ] {
+            let ended = cli.run(&[&sign, &words[..]].concat()).await;
+            assert!(is_quiet(&ended), "{said}: it prints {name}");
+            assert_eq!(ended.error(2).0, said);
+        }
+        let ended = cli.run(&["release", "verify", "CodePush", "--public-key", &pem]).await;
+        assert!(is_quiet(&ended) && ended.error(2).0.starts_with("--public-key: the text is a key itself"));
     }
 }
 

@@ -371,6 +371,29 @@ async fn the_code_of_packages_gets_neither_credential_nor_key() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn no_source_map_is_lost() {
+    let cli = with_packages(&["react-native", "@react-native-community/cli"]);
+    let both = ["release", "react-native", "--platform", "all", "-t", "1.0.0", "--no-hermes", "--dry-run"];
+    let document = cli.json(&[&both[..], &["-b", "app.bundle", "--source-map-output", "maps/"]].concat()).await;
+    for platform in ["ios", "android"] {
+        let place = format!("maps/{platform}/app.bundle.map");
+        assert_eq!(document[platform]["sourceMap"], place);
+        assert!(cli.project().join(place).is_file());
+    }
+    let alone = [&RELEASE[..], &["--no-hermes"]].concat();
+    for (release, place, package) in
+        [(&alone[..], "build/CodePush/", "build/CodePush"), (&both, "build/ios/CodePush", "build/ios/CodePush")]
+    {
+        let ended = cli.run(&[release, &["--output-dir", "build", "--source-map-output", place]].concat()).await;
+        let (what, next) = ended.error(2);
+        assert_eq!(what, format!("{package} is the folder of a package, which never has a source map"));
+        assert!(next.contains("--source-map-output") && !cli.project().join("build").exists(), "{next}");
+    }
+    let document = cli.json(&[&alone[..], &["--output-dir", "build", "--source-map-output", "build/"]].concat()).await;
+    assert!(cli.project().join(document["sourceMap"].as_str().unwrap()).is_file(), "{document}");
+}
+
 fn names(environment: &serde_json::Value) -> Vec<&String> {
     environment.as_object().unwrap().keys().collect()
 }

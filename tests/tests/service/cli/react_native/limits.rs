@@ -38,7 +38,14 @@ async fn a_failure_of_the_second_platform_gives_the_command_for_it() {
     let ada = app.sign_up("ada").await;
     let cli = with_apps(&app, &ada).await;
     cli.write("android.js", "console.log(1);\n");
-    cli.expect(0, &BOTH).await;
+    let key = ada.deployment_key("demo-android", "Production").await;
+    let report = json!({ "deployment_key": key, "app_version": "2.3.1", "client_unique_id": "phone-1" });
+    app.anonymous().post("/v1/public/svc/report_status/deploy", report).await.assert(200);
+    // A dry run has the same warning.
+    for options in [&["--dry-run"][..], &[]] {
+        let ended = cli.expect(0, &[&BOTH[..], options].concat()).await;
+        assert_eq!(ended.err.matches("no device reports an app version that matches 1.0.0").count(), 1, "{options:?}: {}", ended.err);
+    }
     cli.write("ios.js", "console.log(2);\n");
     let (what, next) = cli.run(&BOTH).await.error(5);
     assert!(what.starts_with("Android was not released: ") && what.ends_with("iOS was released as v2"), "{what}");
