@@ -159,7 +159,7 @@ async fn end(app: &Context, of: &AppId, lease: &Lease, looked: Suspended, took: 
     let Suspended { seen, next, surplus, settled: _ } = looked;
     let mut obsolete = repo::stale(&mut app.db.read().await?, of, i64::try_from(MAX_STALE).unwrap_or(i64::MAX)).await?;
     let mut tx = app.db.write().await?;
-    // First, as who passes the app on or deletes it does: they lock its deployments in another order.
+    // First, like a transfer and the deletion of the app: those lock its deployments in another order.
     access::apps::lock(&mut tx, of).await?;
     // A change of a release raises a version, and enqueues the app, in one transaction. It is visible here, or commits after this, and then its row is a new one,
     // or becomes due.
