@@ -8,9 +8,10 @@ use crate::wait::until;
 /// How many apps wait for the job, or for the next attempt after a failure. What waits longer is not to be done yet.
 pub async fn open(db: &Db, now: i64) -> i64 {
     const ATTEMPTS: i64 = 15 * 60 * 1_000;
-    const OPEN: &str = "SELECT COUNT(*) FROM outbox WHERE kind = 'diffs' AND (lease_owner IS NOT NULL OR next_attempt_time <= $1)";
+    const OPEN: &str = "SELECT COUNT(*) FROM outbox WHERE kind = 'diffs' \
+        AND (lease_owner IS NOT NULL OR next_attempt_time <= $1 OR attempts > 0 AND next_attempt_time <= $2)";
     let mut tx = db.read().await.unwrap();
-    on!(tx, |conn| sqlx::query_scalar(OPEN).bind(now + ATTEMPTS).fetch_one(conn).await).unwrap()
+    on!(tx, |conn| sqlx::query_scalar(OPEN).bind(now).bind(now + ATTEMPTS).fetch_one(conn).await).unwrap()
 }
 
 impl TestApp {

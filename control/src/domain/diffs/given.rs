@@ -12,7 +12,7 @@ use crate::domain::releases::service::need_diffs;
 use crate::infra::db::WriteTx;
 
 /// Counts the app's diffs for its new owner, if that account's budget has room for them. Otherwise they are dropped: they count for `from` until they are deleted, and
-/// the server makes again what there is room for. The app's deployments must be locked, these must be their keys, and its bundles must be given to `to` already.
+/// the server makes again what there is room for. What `from` had no room for is tried again, too. The app's deployments must be locked, these must be their keys, and its bundles must be given to `to` already.
 pub async fn settle(
     tx: &mut WriteTx,
     app: &Context,
@@ -21,8 +21,12 @@ pub async fn settle(
     (from, to): (&AccountId, &AccountId),
 ) -> Result<()> {
     let now = app.now();
+    let is_wanting = repo::forget_no_room(tx, of).await? > 0;
     if app.settings.limits.quotas.has_room_for_diffs(tx, of, from, to).await? {
         blob::give_diffs(tx, of, from, to).await?;
+        if is_wanting {
+            need_diffs(tx, of, now).await?;
+        }
         return Ok(());
     }
     // Devices have URLs of them for a while. What an earlier owner kept is not used any longer than it was.

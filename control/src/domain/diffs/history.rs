@@ -21,7 +21,7 @@ const MOST: i64 = 50;
 const OVERLAP: i64 = 10_000;
 
 /// The newest packages of an app.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct History {
     bundles: Vec<BundleRow>,
     /// From when it is.
@@ -42,10 +42,19 @@ impl History {
 
     /// The bundles that were not looked at when a diff to `target` was made, because they are newer.
     pub(super) fn newer_than(&self, made: &MadeRow, target: &Sha256Hex) -> Vec<&Sha256Hex> {
+        self.after(made, target).map(|bundle| &bundle.blob_sha256).collect()
+    }
+
+    /// From when on a diff to `target` that devices are offered has to be looked at again because of such a bundle. Not before everybody sees the bundle: then one
+    /// look is enough.
+    pub(super) fn due(&self, made: &MadeRow, target: &Sha256Hex) -> Option<UnixMillis> {
+        self.after(made, target).map(|bundle| bundle.first_time.plus_millis(OVERLAP)).min()
+    }
+
+    fn after<'h, 'd>(&'h self, made: &'d MadeRow, target: &'d Sha256Hex) -> impl Iterator<Item = &'h BundleRow> + use<'h, 'd> {
         let since = made.made_time.plus_millis(-OVERLAP);
-        let is_other = |bundle: &Sha256Hex| *bundle != made.base_sha256 && bundle != target;
-        let newer = self.bundles.iter().filter(|bundle| bundle.first_time > since && is_other(&bundle.blob_sha256));
-        newer.map(|bundle| &bundle.blob_sha256).collect()
+        let is_other = move |bundle: &Sha256Hex| *bundle != made.base_sha256 && bundle != target;
+        self.bundles.iter().filter(move |bundle| bundle.first_time > since && is_other(&bundle.blob_sha256))
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
 use super::repo;
+use crate::domain::access;
 use crate::domain::context::Context;
 use crate::domain::deployments::{repo as deployments, snapshots};
 use crate::domain::error::{Error, Result};
@@ -67,6 +68,8 @@ async fn is_lost(storage: &Storage, key: &BlobKey) -> io::Result<bool> {
 /// the use with this stamp, because it may have been replaced.
 pub async fn drop_unless_used(db: &Db, key: &BlobKey, stamp: i64, now: UnixMillis) -> Result<bool> {
     let mut tx = db.write().await?;
+    // First, like everything that changes several deployments of an app: they do not lock them in the same order.
+    access::apps::lock(&mut tx, &key.app).await?;
     let mut locked = Vec::new();
     for deployment in repo::deployments_with(&mut tx, &key.app, &key.sha256).await? {
         locked.extend(deployments::lock(&mut tx, &deployment).await?);

@@ -26,6 +26,8 @@ const MADE_OF: &str = "WITH wanted (app, target, hash) AS (VALUES [(?, ?, ?)]) \
 const RECORD: &str = "INSERT INTO package_diffs (app_id, target_sha256, target_hash, base_sha256, blob_sha256, size, problem, made_time, times) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1) ON CONFLICT (app_id, target_sha256, target_hash, base_sha256) DO UPDATE SET blob_sha256 = excluded.blob_sha256, \
     size = excluded.size, problem = excluded.problem, made_time = excluded.made_time, times = package_diffs.times + 1";
+const NOTE_LOOK: &str = "UPDATE package_diffs SET made_time = $5 \
+    WHERE app_id = $1 AND target_sha256 = $2 AND target_hash = $3 AND base_sha256 = $4 AND blob_sha256 IS NOT NULL";
 const FORGET: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND target_sha256 = $2 AND target_hash = $3 AND base_sha256 = $4";
 const ATTACH: &str = "INSERT INTO release_diffs (release_id, source_hash, blob_sha256, size) VALUES ($1, $2, $3, $4) \
     ON CONFLICT (release_id, source_hash) DO UPDATE SET blob_sha256 = excluded.blob_sha256, size = excluded.size";
@@ -48,6 +50,7 @@ const DETACH_BLOB: &str =
 const FORGET_BLOB: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND blob_sha256 = $2";
 const DETACH_ALL: &str = "DELETE FROM release_diffs WHERE release_id IN (SELECT id FROM releases WHERE app_id = $1)";
 const FORGET_MADE: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND blob_sha256 IS NOT NULL";
+const FORGET_NO_ROOM: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND problem = $2";
 // Of each account the app that waits longest.
 const WAITING: &str = "SELECT w.key, w.account, w.due FROM (SELECT o.key AS key, COALESCE(a.owner_id, '') AS account, o.next_attempt_time AS due, \
     ROW_NUMBER() OVER (PARTITION BY COALESCE(a.owner_id, '') ORDER BY o.next_attempt_time, o.key) AS place \
@@ -63,6 +66,7 @@ pub const SQL: &[&str] = &[
     MADE,
     MADE_OF,
     RECORD,
+    NOTE_LOOK,
     FORGET,
     ATTACH,
     DETACH,
@@ -74,6 +78,7 @@ pub const SQL: &[&str] = &[
     FORGET_BLOB,
     DETACH_ALL,
     FORGET_MADE,
+    FORGET_NO_ROOM,
     WAITING,
     REPORTED,
 ];
@@ -132,7 +137,7 @@ pub struct MadeRow {
     pub size: i64,
     /// Why there is none.
     pub problem: Option<Problem>,
-    /// When it was made or tried.
+    /// When it was made or tried. For one that was made, when the app's packages were last looked at.
     pub made_time: UnixMillis,
 }
 
@@ -196,6 +201,11 @@ pub async fn record(tx: &mut WriteTx, app: &AppId, target: Target<'_>, row: &Mad
         .bind(row.made_time)
         .execute(conn)
         .await)
+}
+
+/// Records that the app's packages were looked at for a diff that was made.
+pub async fn note_look(tx: &mut WriteTx, app: &AppId, target: Target<'_>, base: &Sha256Hex, time: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(NOTE_LOOK).bind(app).bind(target.bundle).bind(target.hash).bind(base).bind(time).execute(conn).await)
 }
 
 /// Forgets a diff; the next turn makes it if it is still needed.
@@ -271,6 +281,11 @@ pub async fn detach_all(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<u64> {
 /// Forgets all diffs of the app that were made; the next turns make those that are still needed.
 pub async fn forget_made(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(FORGET_MADE).bind(app).execute(conn).await)
+}
+
+/// Forgets which diffs of the app were not made for lack of room.
+pub async fn forget_no_room(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(FORGET_NO_ROOM).bind(app).bind(Problem::NoRoom.as_str()).execute(conn).await)
 }
 
 /// An app whose diffs are due to be looked at.

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use shared::diff::Buried;
 use shared::hash::{PackageHash, Sha256Hex};
@@ -12,6 +13,7 @@ use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::package::Manifest;
 use shared::snapshot::{ReleaseOutline, offered};
 use shared::time::UnixMillis;
+use tokio::time::{Instant, sleep};
 
 use super::choice::{self, Base, Devices, Known, Ranges};
 use super::history::{self, History};
@@ -26,7 +28,7 @@ use crate::domain::counting::counters::repo as counters;
 use crate::domain::deployments::repo::{self as deployments, DeploymentRow};
 use crate::domain::deployments::snapshots::{self, Version};
 use crate::domain::error::{Error, Result};
-use crate::domain::limits::quotas::DiffBudget;
+use crate::domain::limits::quotas::{self, DiffBudget};
 use crate::domain::outbox::{self, Lease};
 use crate::domain::releases::blob::{self, Purpose};
 use crate::domain::releases::repo::{self as releases, DiffRow};
@@ -39,6 +41,10 @@ const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000;
 
 /// After so long, in milliseconds, a turn makes no further diff.
 const BUDGET: i64 = 5_000;
+/// How much longer the pause after a diff is than the work on it took: reports wait for what a diff writes to the disk, and requests for its share of a core.
+const REST: u32 = 3;
+/// The longest such pause.
+const MAX_REST: Duration = Duration::from_secs(2);
 /// The longest time that an app waits after its turn, in milliseconds: a clock that was set must not stop it.
 const MAX_WAIT: i64 = 60 * 60 * 1_000;
 /// So many releases of a deployment are looked at once, and then worked on.
@@ -64,6 +70,8 @@ pub struct Need {
     bases: Vec<ReleaseRow>,
     /// Source hashes of diffs that stay besides.
     kept: Vec<PackageHash>,
+    /// Packages whose diff devices are offered, and that has to be looked at again: another package came after it.
+    outdated: Vec<ReleaseRow>,
     attached: Vec<DiffRow>,
     made: HashMap<Sha256Hex, MadeRow>,
     /// Whether making one of them has ended the process before.
@@ -103,6 +111,7 @@ pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended
         let mut tx = app.db.read().await?;
         (snapshots::versions(&mut tx, &of).await?, deployments::list(&mut tx, &of).await?)
     };
+    let history = History::read(app, &of).await?;
     // What has changed since is looked at again at the end.
     let mut looked = suspended.take().unwrap_or_else(|| Suspended { seen: versions, ..Suspended::default() });
     let mut attempts = lease.attempts;
@@ -113,7 +122,7 @@ pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended
         let state = {
             let mut tx = app.db.read().await?;
             let budget = app.settings.limits.quotas.diff_budget(&mut tx, &of).await?;
-            State::read(&mut tx, &of, deployment, (app.now(), budget)).await?
+            State::read(&mut tx, &of, deployment, (app.now(), budget, &history)).await?
         };
         let mut surplus = std::mem::take(&mut looked.surplus);
         let look;
@@ -193,13 +202,19 @@ struct State {
     devices: Devices,
     attached: HashMap<ReleaseId, Vec<DiffRow>>,
     made: HashMap<(Sha256Hex, PackageHash), Vec<MadeRow>>,
+    history: History,
     /// How long the diffs of a replaced release stay, in milliseconds.
     kept: i64,
     now: UnixMillis,
 }
 
 impl State {
-    async fn read(tx: &mut ReadTx, app: &AppId, deployment: &DeploymentRow, (now, budget): (UnixMillis, DiffBudget)) -> Result<Self> {
+    async fn read(
+        tx: &mut ReadTx,
+        app: &AppId,
+        deployment: &DeploymentRow,
+        (now, budget, history): (UnixMillis, DiffBudget, &History),
+    ) -> Result<Self> {
         let newest_first = repo::releases(tx, &deployment.id).await?;
         let mut attached: HashMap<_, Vec<DiffRow>> = HashMap::new();
         for diff in releases::diffs(tx, &deployment.id).await? {
@@ -212,7 +227,8 @@ impl State {
         let made = repo::made_of(tx, app, &targets.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()).await?;
         // When room is short, what nobody is offered any more goes first.
         let kept = if budget.is_short() { 0 } else { KEPT };
-        Ok(Self { deployment: deployment.id.clone(), newest_first, offered, devices, attached, made, kept, now })
+        let history = history.clone();
+        Ok(Self { deployment: deployment.id.clone(), newest_first, offered, devices, attached, made, history, kept, now })
     }
 
     /// The first releases whose diffs are not what they should be, or when one may be. Takes a while of a core if there are thousands of releases.
@@ -227,6 +243,7 @@ impl State {
                 let made = self.made.get(&(target.blob_sha256.clone(), target.package_hash.clone())).map_or(&[][..], Vec::as_slice);
                 let (mut need, looked_at) =
                     of_target(&self.deployment, target, &self.newest_first, &ranges, &self.devices, attached, current(made, self.now));
+                let look_due = need.note_outdated(&self.newest_first, &self.history, self.now);
                 if need.is_open() {
                     need.is_suspect = made.iter().any(|row| row.problem == Some(Problem::Unfinished));
                     // What is made for one release, another one of the same package has.
@@ -243,7 +260,7 @@ impl State {
                 surplus.note(target.target(), made, looked_at.iter().chain(lost));
                 // What was due before now is not needed any more.
                 let waits = made.iter().filter_map(retry_time).filter(|due| *due > self.now);
-                next = next.into_iter().chain(waits).min();
+                next = next.into_iter().chain(waits).chain(look_due).min();
                 continue;
             }
             if attached.is_empty() {
@@ -257,6 +274,7 @@ impl State {
                     target: target.clone(),
                     bases: Vec::new(),
                     kept: Vec::new(),
+                    outdated: Vec::new(),
                     attached,
                     made: HashMap::new(),
                     is_suspect: false,
@@ -311,10 +329,13 @@ fn of_target(
         choice::choose(target, releases, ranges, devices, |base| if is_lost { Some(Known::Failed) } else { known(made.get(base)) });
     let wanted: BTreeSet<&PackageHash> = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(hash).collect();
     let sources: Vec<PackageHash> = attached.iter().map(|diff| diff.source_hash.clone()).collect();
-    let kept = choice::kept(&sources, &wanted, releases, devices).into_iter().cloned().collect();
+    let kept: Vec<PackageHash> = choice::kept(&sources, &wanted, releases, devices).into_iter().cloned().collect();
     let bases = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(|base| base.release.clone()).collect();
-    let looked_at = chosen.iter().map(|base| base.release.blob_sha256.clone()).collect();
-    (Need { deployment: deployment.clone(), target: target.clone(), bases, kept, attached, made, is_suspect: false }, looked_at)
+    let stays = |release: &&ReleaseRow| kept.contains(&release.package_hash) && made.contains_key(&release.blob_sha256);
+    let looked_at = chosen.iter().map(|base| base.release).chain(releases.iter().filter(stays));
+    let looked_at = looked_at.map(|release| release.blob_sha256.clone()).collect();
+    let outdated = Vec::new();
+    (Need { deployment: deployment.clone(), target: target.clone(), bases, kept, outdated, attached, made, is_suspect: false }, looked_at)
 }
 
 fn hash<'r>(base: &Base<'r>) -> &'r PackageHash {
@@ -342,7 +363,12 @@ impl Need {
 
     /// The diffs that the release should have, by source hash.
     fn due(&self) -> BTreeMap<&PackageHash, (&Sha256Hex, i64)> {
-        let stay = self.attached.iter().filter(|diff| self.kept.contains(&diff.source_hash));
+        // One that was looked at again, and that some devices could not apply, goes.
+        let is_refused = |hash: &PackageHash| {
+            let made = self.outdated.iter().filter(|base| base.package_hash == *hash).map(|base| self.made.get(&base.blob_sha256));
+            made.flatten().any(|row| row.problem.is_some())
+        };
+        let stay = self.attached.iter().filter(|diff| self.kept.contains(&diff.source_hash) && !is_refused(&diff.source_hash));
         let mut due: BTreeMap<_, _> = stay.map(|diff| (&diff.source_hash, (&diff.blob_sha256, diff.size))).collect();
         for base in &self.bases {
             if let Some(row) = self.made.get(&base.blob_sha256)
@@ -359,8 +385,29 @@ impl Need {
         self.attached.iter().map(|diff| (&diff.source_hash, (&diff.blob_sha256, diff.size))).collect()
     }
 
+    /// Notes which diffs that devices are offered have to be looked at again. Returns when others of them will have to be.
+    fn note_outdated(&mut self, newest_first: &[ReleaseRow], history: &History, now: UnixMillis) -> Option<UnixMillis> {
+        let present = self.present();
+        let others = newest_first.iter().filter(|release| self.kept.contains(&release.package_hash));
+        let mut seen = HashSet::new();
+        let (mut outdated, mut next) = (Vec::new(), None);
+        for base in self.bases.iter().chain(others) {
+            let Some(made) = self.made.get(&base.blob_sha256) else { continue };
+            let is_offered = made.blob_sha256.as_ref().is_some_and(|blob| present.get(&base.package_hash) == Some(&(blob, made.size)));
+            if !is_offered || !seen.insert(&base.package_hash) {
+                continue;
+            }
+            match history.due(made, &self.target.blob_sha256) {
+                Some(due) if due <= now => outdated.push(base.clone()),
+                due => next = next.into_iter().chain(due).min(),
+            }
+        }
+        self.outdated = outdated;
+        next
+    }
+
     fn is_open(&self) -> bool {
-        !self.missing().is_empty() || self.due() != self.present()
+        !self.missing().is_empty() || !self.outdated.is_empty() || self.due() != self.present()
     }
 }
 
@@ -383,12 +430,14 @@ async fn satisfy(
 ) -> Result<()> {
     let release = need.target.clone();
     let mut trial = Trial { app, of, target: release.target(), lease, attempts: *attempts, is_suspect: need.is_suspect };
-    let (missing, earlier) = (need.missing(), need.earlier());
+    let missing = need.missing();
+    let mut again = need.earlier();
+    again.extend(need.outdated.iter().cloned());
     if !missing.is_empty() {
         make_missing(&mut need, &mut trial, missing, is_enough).await?;
     }
-    if !earlier.is_empty() {
-        look_again(&mut need, &mut trial, earlier).await?;
+    if !again.is_empty() {
+        look_again(&mut need, &mut trial, again).await?;
     }
     *attempts = trial.attempts;
     if need.due() != need.present() {
@@ -399,6 +448,7 @@ async fn satisfy(
 
 async fn make_missing(need: &mut Need, trial: &mut Trial<'_>, missing: Vec<ReleaseRow>, is_enough: impl Fn() -> bool) -> Result<()> {
     let (app, of) = (trial.app, trial.of);
+    let mut began = Instant::now();
     let target = if let Err(problem) = room(app, of).await? {
         Err(problem)
     } else {
@@ -428,12 +478,14 @@ async fn make_missing(need: &mut Need, trial: &mut Trial<'_>, missing: Vec<Relea
         if is_enough() {
             break;
         }
+        sleep((began.elapsed() * REST).min(MAX_REST)).await;
+        began = Instant::now();
     }
     Ok(())
 }
 
-/// Looks at the packages that came after diffs of earlier turns, before these are attached: a device of such a package can have a folder in the place of a file.
-/// Reads nothing if there is no such package.
+/// Looks at the packages that came after diffs of earlier turns, before devices are offered these, or go on being: a device of such a package can have a folder in
+/// the place of a file. Reads nothing if there is no such package.
 async fn look_again(need: &mut Need, trial: &mut Trial<'_>, earlier: Vec<ReleaseRow>) -> Result<()> {
     let (app, of, target) = (trial.app, trial.of, need.target.clone());
     let history = History::read(app, of).await?;
@@ -457,6 +509,7 @@ async fn look_again(need: &mut Need, trial: &mut Trial<'_>, earlier: Vec<Release
         Ok(manifest) => Ok(history::look(trial, &newer, &need.made, &bases, &manifest).await?),
         Err(problem) => Err(problem),
     };
+    let mut harmless = Vec::new();
     for base in bases {
         let problem = match &buried {
             Ok(buried) => prevented(trial, buried, &base).await?,
@@ -465,13 +518,22 @@ async fn look_again(need: &mut Need, trial: &mut Trial<'_>, earlier: Vec<Release
         let row = match (problem, need.made.get(&base.blob_sha256)) {
             (Some(problem), _) => failed(&base, problem, app),
             // On trial, it was recorded as unfinished in the meantime.
-            (None, Some(made)) if is_on_trial => made.clone(),
-            (None, _) => continue,
+            (None, Some(made)) if is_on_trial => MadeRow { made_time: history.time, ..made.clone() },
+            (None, _) => {
+                harmless.push(base.blob_sha256);
+                continue;
+            }
         };
         warn_of(need, &base, &row);
         trial.record(&row).await?;
         need.made.insert(row.base_sha256.clone(), row);
     }
+    // Once for each newer package.
+    let mut tx = app.db.write().await?;
+    for base in &harmless {
+        repo::note_look(&mut tx, of, target.target(), base, history.time).await?;
+    }
+    tx.commit().await?;
     Ok(())
 }
 
@@ -501,15 +563,25 @@ fn warn_of(need: &Need, base: &ReleaseRow, row: &MadeRow) {
     );
 }
 
-/// How many bytes a diff of the app may have: what is left of its owner's budget, if anything is, and if the disk is not nearly full.
-async fn room(app: &Context, of: &AppId) -> Result<std::result::Result<u64, Problem>> {
+/// How many bytes a diff may have.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    /// What is left of the budget of the app's owner.
+    left: u64,
+    /// One that was dropped and still counts may be made again, whatever is left: the largest of those.
+    dropped: u64,
+}
+
+/// The room for a diff of the app, if there is any, and if the disk is not nearly full.
+async fn room(app: &Context, of: &AppId) -> Result<std::result::Result<Room, Problem>> {
     if app.storage.is_nearly_full().await {
         tracing::warn!("the disk is nearly full, so no diffs are made");
         return Ok(Err(Problem::DiskFull));
     }
     let mut tx = app.db.read().await?;
     let left = app.settings.limits.quotas.diff_budget(&mut tx, of).await?.left();
-    Ok(if left == 0 { Err(Problem::NoRoom) } else { Ok(left) })
+    let room = Room { left, dropped: quotas::largest_dropped_diff(&mut tx, of).await? };
+    Ok(if room.left.max(room.dropped) == 0 { Err(Problem::NoRoom) } else { Ok(room) })
 }
 
 /// Makes and stores one diff.
@@ -525,10 +597,13 @@ async fn make(app: &Context, of: &AppId, ready: &Ready, base: &ReleaseRow) -> Wo
         Ok(room) => room,
         Err(problem) => return Ok(Err(problem)),
     };
-    let made = match making::make(app, files, &ready.target, room).await? {
+    let made = match making::make(app, files, &ready.target, room.left.max(room.dropped)).await? {
         Ok(made) => made,
         Err(problem) => return Ok(Err(problem)),
     };
+    if made.size > room.left && !blob::is_counted_diff(&mut app.db.read().await?, of, &made.sha256).await? {
+        return Ok(Err(Problem::NoRoom));
+    }
     upload::store(app, of, &made.sha256, made.file.path(), Purpose::Diff).await?;
     let size = i64::try_from(made.size).map_err(Error::internal)?;
     // A package that came meanwhile is newer.

@@ -30,6 +30,10 @@ const DIFF_BYTES: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blo
 const DIFF_BYTES_OF_OWNER: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE is_diff AND account_id = (SELECT a.owner_id FROM apps a WHERE a.id = $1)";
 const DIFF_BYTES_OF_APP: &str =
     "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE app_id = $1 AND account_id = $2 AND is_diff";
+// Bytes of the app's earlier owners count for those.
+const LARGEST_DROPPED_DIFF: &str = "SELECT COALESCE(MAX(b.size), 0) FROM blobs b JOIN apps a ON a.id = b.app_id AND a.owner_id = b.account_id \
+    WHERE b.app_id = $1 AND b.is_diff AND b.deleting = FALSE \
+    AND b.sha256 NOT IN (SELECT p.blob_sha256 FROM package_diffs p WHERE p.app_id = $1 AND p.blob_sha256 IS NOT NULL)";
 const BYTES_OF_APP: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE app_id = $1 AND NOT is_diff";
 const BY_APP: &str = "SELECT a.name, (SELECT COUNT(*) FROM deployments d WHERE d.app_id = a.id) AS deployments, \
     (SELECT COUNT(*) FROM collaborators c WHERE c.app_id = a.id) AS collaborators, \
@@ -49,6 +53,7 @@ pub const SQL: &[&str] = &[
     DIFF_BYTES,
     DIFF_BYTES_OF_OWNER,
     DIFF_BYTES_OF_APP,
+    LARGEST_DROPPED_DIFF,
     BYTES_OF_APP,
     BY_APP,
 ];
@@ -155,6 +160,13 @@ impl DiffBudget {
     pub fn is_short(self) -> bool {
         self.used > self.bytes / 2
     }
+}
+
+/// The size of the largest diff of the app that was dropped and not deleted yet, in bytes; 0 if there is none. It still counts for the app's owner, so making it again
+/// needs no room.
+pub async fn largest_dropped_diff(tx: &mut ReadTx, app: &AppId) -> Result<u64> {
+    let size: i64 = on!(tx, |conn| sqlx::query_scalar(LARGEST_DROPPED_DIFF).bind(app).fetch_one(conn).await)?;
+    Ok(u64::try_from(size).unwrap_or_default())
 }
 
 /// Counts a rename by the account `by`, or refuses it if the daily limit is used up. Errors: 409.

@@ -25,6 +25,8 @@ const STAMP: &str = "SELECT last_used_time FROM blobs WHERE app_id = $1 AND sha2
 const HOLD: &str = "UPDATE blobs SET last_used_time = last_used_time + 1, \
     account_id = COALESCE((SELECT a.owner_id FROM apps a WHERE a.id = $1), account_id) \
     WHERE app_id = $1 AND sha256 = $2 AND deleting = FALSE";
+const IS_COUNTED_DIFF: &str = "SELECT EXISTS (SELECT 1 FROM blobs b JOIN apps a ON a.id = b.app_id AND a.owner_id = b.account_id \
+    WHERE b.app_id = $1 AND b.sha256 = $2 AND b.is_diff AND b.deleting = FALSE)";
 const GIVE: &str = "UPDATE blobs SET account_id = $2 WHERE app_id = $1 AND NOT is_diff";
 const GIVE_DIFFS: &str = "UPDATE blobs SET account_id = $3 WHERE app_id = $1 AND account_id = $2 AND is_diff";
 const TOUCH_RELEASED: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $3 THEN last_used_time + 1 ELSE $3 END \
@@ -60,6 +62,7 @@ pub const SQL: &[&str] = &[
     TOUCH,
     STAMP,
     HOLD,
+    IS_COUNTED_DIFF,
     GIVE,
     GIVE_DIFFS,
     TOUCH_RELEASED,
@@ -150,6 +153,11 @@ pub async fn hold(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Re
 /// The stamp of the blob's last use; `None` if there is no such blob.
 pub async fn stamp(tx: &mut ReadTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Result<Option<i64>> {
     on!(tx, |conn| sqlx::query_scalar(STAMP).bind(app).bind(sha256).fetch_optional(conn).await)
+}
+
+/// Whether these bytes count among the diffs of the app's owner already.
+pub async fn is_counted_diff(tx: &mut ReadTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Result<bool> {
+    on!(tx, |conn| sqlx::query_scalar(IS_COUNTED_DIFF).bind(app).bind(sha256).fetch_one(conn).await)
 }
 
 /// Moves the blobs of an app to another account's quota. All deployments of the app must be locked, so that no other transaction holds locks on

@@ -81,6 +81,49 @@ async fn a_look_at_many_deployments_takes_several_turns_and_misses_no_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_look_that_stopped_long_ago_begins_again() {
+    let app = with_bucket().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    upload(&ada, "Staging", &package("one")).await;
+    let (state, _folder) = second_process(&app).await;
+    let mut job = job(&state);
+    let mut turn = async |pause: i64| {
+        app.clock.advance(pause);
+        app.clock.step(6_000);
+        job.round().await.unwrap();
+        app.clock.step(0);
+        app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'diffs'").await
+    };
+    // Each of the two deployments takes longer than a turn.
+    assert_eq!((turn(MINUTE).await, turn(MINUTE).await), (1, 0));
+    describe(&ada, "demo", "Nothing to do").await;
+    assert_eq!((turn(MINUTE).await, turn(11 * MINUTE).await, turn(MINUTE).await), (1, 1, 0), "by then, another process can have ended it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_account_has_no_room_for_is_made_when_the_app_moves_to_one_that_has() {
+    let app = TestApp::spawn_with(Options { has_bucket: true, ..Options::default().with("LIMIT_STORED_BYTES", "320000") }).await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    let (state, _folder) = second_process(&app).await;
+    let mut job = job(&state);
+    ada.create_app("own-of-ada").await;
+    let own = "INSERT INTO blobs (app_id, sha256, size, last_used_time, deleting, account_id, is_diff) \
+        SELECT id, 'of-an-own-app', 320000, CAST($1 AS BIGINT), FALSE, owner_id, TRUE FROM apps";
+    assert_eq!(app.change(own, &[&app.clock.now().0.to_string()]).await, 1);
+    ada.create_app("demo").await;
+    for content in ["one", "two"] {
+        upload(&ada, "Staging", &package(content)).await;
+    }
+    work(&app, &mut job).await;
+    assert_eq!(app.texts("SELECT problem FROM package_diffs", &[]).await, ["no_room"]);
+    transfer(&ada, "demo", "bob").await.assert(201);
+    accept(&bob, "ada@example.com:demo", json!({})).await.assert(200);
+    work(&app, &mut job).await;
+    assert_eq!(app.number("SELECT COUNT(*) FROM release_diffs").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_app_that_moves_brings_no_diffs_that_its_new_owner_has_no_room_for() {
     const ATTACHED: &str = "SELECT COUNT(*) FROM release_diffs";
     let app = TestApp::spawn_with(Options { has_bucket: true, ..Options::default().with("LIMIT_STORED_BYTES", "320000") }).await;
@@ -123,10 +166,15 @@ async fn an_app_that_moves_brings_no_diffs_that_its_new_owner_has_no_room_for() 
     assert_eq!((bytes_of("ada").await, bytes_of("bob").await, app.number(ATTACHED).await), (220_000, made, 0));
     assert!(size().await > 55_000, "the whole package");
 
-    // Nor do they move when the app is passed on at once.
+    // Nor do they move when the app is passed on at once, and they are not kept longer.
+    let times = "SELECT CAST(b.last_used_time AS TEXT) FROM blobs b JOIN accounts a ON a.id = b.account_id \
+        WHERE b.is_diff AND a.email = 'bob@example.com' ORDER BY b.sha256";
+    let left_behind = app.texts(times, &[]).await;
+    app.clock.advance(MINUTE);
     transfer(&ada, "demo", "carol").await.assert(201);
     accept(&carol, "ada@example.com:demo", json!({})).await.assert(200);
     assert_eq!((bytes_of("carol").await, bytes_of("ada").await, bytes_of("bob").await), (220_000, 220_000, made));
+    assert_eq!(app.texts(times, &[]).await, left_behind);
 
     // The server makes what there is room for again, and it counts for the new owner.
     work(&app, &mut job).await;

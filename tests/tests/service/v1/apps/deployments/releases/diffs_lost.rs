@@ -1,5 +1,6 @@
 //! Stored objects of diffs that are missing or altered: no device is offered them for long, and the server makes them again.
 
+use control::testing::{Dialect, on, on_write};
 use serde_json::{Value, json};
 use shared::hash::BlobKey;
 use tests::app::Options;
@@ -7,6 +8,7 @@ use tests::logged;
 use tests::wait::until;
 use tests::{Bundle, Client, TestApp};
 
+use super::super::until_somebody_waits;
 use super::diffs::{applied, attached, check, download, files, package, text, upload};
 
 /// What the log says once for each diff that is dropped.
@@ -158,4 +160,35 @@ async fn a_bucket_that_does_not_answer_or_breaks_off_is_no_evidence() {
     assert!(!shared.asked(url, None).await);
     assert_eq!(shared.are_diffs().await, [true, true]);
     assert!(!log.lines().iter().any(|line| line.contains(DROPPED) || line.contains("that may be lost")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_diff_that_takes_all_the_room_of_an_account_is_made_again_in_it() {
+    const LIMIT: &str = "400000";
+    let log = logged::listen("control=info");
+    let shared = shared(Options::default().with("LIMIT_STORED_BYTES", LIMIT)).await;
+    let [offer, _] = shared.offers().await;
+    assert_eq!(shared.app.change("UPDATE blobs SET size = CAST($1 AS BIGINT) WHERE is_diff", &[LIMIT]).await, 1);
+    shared.app.lose_object(&shared.object);
+    assert!(!shared.asked(&offer["download_url"], None).await);
+    shared.expect_dropped_and_made_again(&offer["download_url"], &log).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_diff_locks_its_app_before_any_deployment() {
+    let shared = shared(Options::default()).await;
+    let [offer, _] = shared.offers().await;
+    let mut tx = shared.app.db().write().await.unwrap();
+    on_write!(tx, |conn| sqlx::query("UPDATE apps SET name = name").execute(conn).await).unwrap();
+    shared.app.lose_object(&shared.object);
+    assert!(!shared.asked(&offer["download_url"], None).await);
+    // On SQLite, a second write transaction does not even begin.
+    if shared.app.db().dialect() == Dialect::Postgres {
+        until_somebody_waits(&shared.app).await;
+        let free = "SELECT COUNT(*) FROM (SELECT id FROM deployments FOR UPDATE NOWAIT) d";
+        let free: i64 = on!(tx, |conn| sqlx::query_scalar(free).fetch_one(conn).await).unwrap();
+        assert_eq!(free, 2, "none is locked");
+    }
+    tx.commit().await.unwrap();
+    until("the diff is dropped", async || (shared.are_diffs().await == [false, false]).then_some(())).await;
 }

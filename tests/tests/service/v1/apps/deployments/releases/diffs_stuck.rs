@@ -246,6 +246,8 @@ async fn a_promotion_of_packages_that_have_a_diff_reads_nothing() {
     work(&app, &mut job).await;
     assert_eq!(app.number("SELECT COUNT(*) FROM release_diffs").await, 2);
     app.clock.advance(HOUR);
+    // The packages that came in the same moment are looked at.
+    work(&app, &mut job).await;
     for object in app.bucket_ref().objects() {
         app.bucket_ref().break_reads(&object);
     }
