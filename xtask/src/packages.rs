@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use xtask::{dist, paths};
 
+use crate::npm;
 use crate::session::{Failure, Session, cargo, say};
 
 /// Options of the command.
@@ -26,6 +27,8 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
     session.run(cargo().args(["build", "--release", "--locked", "--package", "cli", "--bin", "updraft"]).current_dir(&root))?;
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let program = target.join("release").join(if cfg!(windows) { "updraft.exe" } else { "updraft" });
+    // Node.js of the version that npm needs comes with them.
+    npm::install(session)?;
     for file in dist::pack(&root, &program, env!("CARGO_PKG_VERSION"), &options.npm_platforms, &options.output)? {
         println!("{}", file.display());
     }

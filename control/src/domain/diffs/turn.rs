@@ -568,7 +568,7 @@ fn warn_of(need: &Need, base: &ReleaseRow, row: &MadeRow) {
 struct Room {
     /// What is left of the budget of the app's owner.
     left: u64,
-    /// One that was dropped and still counts may be made again, whatever is left: the largest of those.
+    /// The size of the largest diff that was dropped and still counts: the same bytes may be stored again, whatever is left.
     dropped: u64,
 }
 
