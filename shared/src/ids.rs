@@ -31,6 +31,13 @@ macro_rules! id {
                 let millis = u64::try_from(now.as_millis()).unwrap_or(0);
                 Self(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().hyphenated().to_string())
             }
+
+            /// When the ID was created; `None` if it is no UUIDv7 (RFC 9562, section 5.7).
+            pub fn created(&self) -> Option<UnixMillis> {
+                let (seconds, nanos) = uuid::Uuid::try_parse(&self.0).ok()?.get_timestamp()?.to_unix();
+                let millis = i64::try_from(seconds).ok()?.checked_mul(1_000)?.checked_add(i64::from(nanos / 1_000_000))?;
+                Some(UnixMillis(millis))
+            }
         }
 
         parsed_text!($name, check_uuid);

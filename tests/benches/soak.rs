@@ -45,7 +45,7 @@ async fn main() -> ExitCode {
         return if outcome.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     if std::env::args().skip(1).filter(|word| word != "--bench").eq(["diffs"]) {
-        let outcome = diffs::run(diffs::Plan { releases: 160, kills: 40, seed: 1 }).await;
+        let outcome = diffs::run(diffs::Plan { releases: 160, kills: 40, least: 200, seed: 1 }).await;
         println!("{outcome}");
         return if outcome.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }

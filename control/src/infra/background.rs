@@ -1,7 +1,8 @@
 //! Work that takes a while of a core, such as hashing and making diffs: on a thread of its own, with a lower priority, so that it does not delay requests.
 
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -32,13 +33,54 @@ pub fn spawn<T: Send + 'static>(
     Ok(answered)
 }
 
+/// After so much work, a [`Gentle`] reader sleeps.
+const SLICE: Duration = Duration::from_micros(200);
+/// How much longer it sleeps than it has worked.
+const SLEEP: u32 = 3;
+/// The longest such sleep.
+const MAX_SLEEP: Duration = Duration::from_millis(20);
+
+/// A reader for work of the lowest priority. Its thread sleeps again and again before it reads on: one that works without a break keeps its core to the end of a
+/// time slice of some milliseconds, also from a request that has something to do.
+#[derive(Debug)]
+pub struct Gentle<R> {
+    inner: R,
+    woken: Instant,
+}
+
+impl<R> Gentle<R> {
+    /// Reads from `inner`.
+    #[expect(clippy::disallowed_methods, reason = "measures a core's work; no clock decides anything")]
+    pub fn new(inner: R) -> Self {
+        Self { inner, woken: Instant::now() }
+    }
+}
+
+impl<R: Read> Read for Gentle<R> {
+    #[expect(clippy::disallowed_methods, reason = "leaves the core to others; there is no event to wait for")]
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let worked = self.woken.elapsed();
+        if worked >= SLICE {
+            thread::sleep((worked * SLEEP).min(MAX_SLEEP));
+            self.woken = Instant::now();
+        }
+        self.inner.read(buffer)
+    }
+}
+
+impl<R: Seek> Seek for Gentle<R> {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(position)
+    }
+}
+
 /// Lowers this thread's priority, so that requests do not wait for its time slice.
 fn lower(priority: Priority) {
     // On Linux, niceness is per thread; elsewhere it is per process. If it fails, requests wait a little longer.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(match priority {
         Priority::Low => 5,
-        Priority::Lowest => 15,
+        Priority::Lowest => 19,
     }) {
         tracing::debug!(%error, "the thread's priority could not be lowered");
     }

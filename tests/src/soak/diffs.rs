@@ -37,6 +37,8 @@ pub struct Plan {
     pub releases: usize,
     /// How often the program is killed.
     pub kills: usize,
+    /// Pairs of packages whose diff must be made, at least.
+    pub least: usize,
     /// The seed.
     pub seed: u64,
 }
@@ -57,7 +59,7 @@ pub struct Outcome {
 
 impl Display for Outcome {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
-        let Plan { releases, kills, seed } = self.plan;
+        let Plan { releases, kills, least: _, seed } = self.plan;
         writeln!(to, "{releases} releases, {kills} kills, seed {seed}")?;
         writeln!(to, "{} diffs made, {} of them more than once; {} offered in the end", self.made, self.again, self.offered)?;
         match self.faults.as_slice() {
@@ -268,6 +270,10 @@ pub async fn run(plan: Plan) -> Outcome {
             // As if the lease had run out.
             run.change("UPDATE outbox SET lease_until = 0 WHERE kind = 'diffs'").await;
         } else {
+            // Otherwise the next release replaces many before their diffs are made.
+            if run.random.chance(75) {
+                run.settled().await;
+            }
             serving = Some(current);
         }
     }
@@ -275,11 +281,16 @@ pub async fn run(plan: Plan) -> Outcome {
         Some(serving) => serving,
         None => run.place.start().await,
     };
-    run.settled().await;
+    // A long turn goes on a few seconds later, and so does the look at the newest packages.
+    let soon = || Clock::System.now().as_millis() + 20_000;
+    until("nothing is left to do", async || (open(&run.db, soon()).await == 0).then_some(())).await;
     let asking = client(&current, &run.token);
     run.check(&asking).await;
     run.outcome.made = run.number("SELECT COUNT(*) FROM package_diffs").await;
     run.outcome.again = run.number("SELECT COUNT(*) FROM package_diffs WHERE times > 1").await;
+    if run.outcome.made < plan.least {
+        run.outcome.faults.push(format!("only {} diffs were made, not {}", run.outcome.made, plan.least));
+    }
     current.kill().await;
     run.change(&format!("UPDATE blobs SET last_used_time = last_used_time - {}", 49 * 60 * 60 * 1_000)).await;
     let serving = run.place.start().await;

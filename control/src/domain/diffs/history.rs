@@ -48,13 +48,15 @@ impl History {
     /// From when on a diff to `target` that devices are offered has to be looked at again because of such a bundle. Not before everybody sees the bundle: then one
     /// look is enough.
     pub(super) fn due(&self, made: &MadeRow, target: &Sha256Hex) -> Option<UnixMillis> {
-        self.after(made, target).map(|bundle| bundle.first_time.plus_millis(OVERLAP)).min()
+        self.after(made, target).map(|bundle| bundle.first_time().plus_millis(OVERLAP)).min()
     }
 
     fn after<'h, 'd>(&'h self, made: &'d MadeRow, target: &'d Sha256Hex) -> impl Iterator<Item = &'h BundleRow> + use<'h, 'd> {
+        // A clock that was set back says nothing about what came in between.
+        let is_known = made.made_time <= self.time.plus_millis(OVERLAP);
         let since = made.made_time.plus_millis(-OVERLAP);
         let is_other = move |bundle: &Sha256Hex| *bundle != made.base_sha256 && bundle != target;
-        self.bundles.iter().filter(move |bundle| bundle.first_time > since && is_other(&bundle.blob_sha256))
+        self.bundles.iter().filter(move |bundle| (!is_known || bundle.first_time() > since) && is_other(&bundle.blob_sha256))
     }
 }
 

@@ -18,7 +18,7 @@ use super::repo::ReleaseRow;
 use super::trial::{Failure, Worked, in_time};
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result};
-use crate::infra::background::{self, Priority};
+use crate::infra::background::{self, Gentle, Priority};
 
 /// The largest manifest, in bytes: more than 60,000 files with names of usual length.
 const MAX_MANIFEST: u64 = 8 << 20;
@@ -133,13 +133,14 @@ async fn read_target(app: &Context, of: &AppId, release: &ReleaseRow) -> Worked<
 type Archive = (File, u64, Sha256Hex);
 
 /// A file of this machine, which is read where it is.
-async fn hashed(mut file: File) -> std::result::Result<Option<Archive>, Failure> {
+async fn hashed(file: File) -> std::result::Result<Option<Archive>, Failure> {
     let hashed = blocking(move || {
         let mut hasher = Sha256::new();
         let mut buffer = vec![0; BUFFER];
         let mut length = 0;
+        let mut reader = Gentle::new(&file);
         loop {
-            let count = file.read(&mut buffer)?;
+            let count = reader.read(&mut buffer)?;
             let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
             hasher.update(bytes);
             length += bytes.len() as u64;

@@ -37,7 +37,8 @@ const STALE: &str = "SELECT target_sha256, target_hash, base_sha256 FROM package
     EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.target_sha256) \
     AND EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.base_sha256) \
     AND (blob_sha256 IS NULL OR EXISTS (SELECT 1 FROM blobs b WHERE b.app_id = $1 AND b.sha256 = package_diffs.blob_sha256))) LIMIT $2";
-const BUNDLES: &str = "SELECT blob_sha256, MIN(upload_time) AS first_time FROM releases WHERE app_id = $1 AND manifest_sha256 IS NOT NULL \
+// An ID says when its row was stored. An imported release keeps the time of its upload.
+const BUNDLES: &str = "SELECT blob_sha256, MIN(id) AS first_id FROM releases WHERE app_id = $1 AND manifest_sha256 IS NOT NULL \
     GROUP BY blob_sha256 ORDER BY MAX(upload_time) DESC, blob_sha256 LIMIT $2";
 // Only what is offered, or would be.
 const STAMP_OF_NEEDED: &str = "SELECT b.last_used_time FROM blobs b WHERE b.app_id = $1 AND b.sha256 = $2 AND b.is_diff AND b.deleting = FALSE AND ( \
@@ -244,8 +245,15 @@ pub async fn stale(tx: &mut ReadTx, app: &AppId, limit: i64) -> sqlx::Result<Vec
 pub struct BundleRow {
     /// The bundle.
     pub blob_sha256: Sha256Hex,
-    /// When the first release with it was created.
-    pub first_time: UnixMillis,
+    /// The first release with it that was stored.
+    first_id: ReleaseId,
+}
+
+impl BundleRow {
+    /// When the first release with it was stored, here: an imported one, when it was imported.
+    pub fn first_time(&self) -> UnixMillis {
+        self.first_id.created().unwrap_or(UnixMillis(0))
+    }
 }
 
 /// The bundles of an app's releases, those of the newest releases first. Single files are left out.

@@ -7,6 +7,7 @@ use tokio::time::timeout;
 
 use super::Problem;
 use super::repo::{self, MadeRow, ReleaseRow, Target};
+use crate::domain::access;
 use crate::domain::context::Context;
 use crate::domain::error::{Cause, Error, Result, chain};
 use crate::domain::outbox::{self, Lease};
@@ -84,6 +85,8 @@ impl Trial<'_> {
             return work.await.map_err(Error::from);
         }
         let mut tx = self.app.db.write().await?;
+        // First, like everything else that changes several of these rows.
+        access::apps::lock(&mut tx, self.of).await?;
         for base in bases {
             repo::record(&mut tx, self.of, self.target, &failed(base, Problem::Unfinished, self.app)).await?;
         }
@@ -96,6 +99,7 @@ impl Trial<'_> {
             done => done.map_err(Error::from),
         };
         let mut tx = self.app.db.write().await?;
+        access::apps::lock(&mut tx, self.of).await?;
         for base in bases {
             repo::forget(&mut tx, self.of, self.target, &base.blob_sha256).await?;
         }

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use shared::diff::Buried;
 use shared::hash::{PackageHash, Sha256Hex};
@@ -13,10 +12,11 @@ use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::package::Manifest;
 use shared::snapshot::{ReleaseOutline, offered};
 use shared::time::UnixMillis;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::choice::{self, Base, Devices, Known, Ranges};
 use super::history::{self, History};
+use super::pace::Pace;
 use super::packages::{self, Target};
 use super::repo::{self, MadeRow, ReleaseRow};
 use super::surplus::Surplus;
@@ -41,10 +41,6 @@ const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000;
 
 /// After so long, in milliseconds, a turn makes no further diff.
 const BUDGET: i64 = 5_000;
-/// How much longer the pause after a diff is than the work on it took: reports wait for what a diff writes to the disk, and requests for its share of a core.
-const REST: u32 = 3;
-/// The longest such pause.
-const MAX_REST: Duration = Duration::from_secs(2);
 /// The longest time that an app waits after its turn, in milliseconds: a clock that was set must not stop it.
 const MAX_WAIT: i64 = 60 * 60 * 1_000;
 /// So many releases of a deployment are looked at once, and then worked on.
@@ -103,7 +99,7 @@ pub struct Suspended {
 /// Does the next piece of an app's work, for some seconds or until one diff is made, if that takes longer. When nothing is left, ends the lease, or has the app
 /// looked at again when something that waits is due. `suspended` is where the app's last turn ended, and then where this one does, if it looked at some
 /// deployments only. Errors: the database's and the storage's; the work is repeated.
-pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended>) -> Result<Turn> {
+pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended>, pace: &mut Pace) -> Result<Turn> {
     let began = app.now();
     let took = || app.now().as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_WAIT);
     let of = AppId::try_from(lease.key.as_str()).map_err(Error::internal)?;
@@ -135,7 +131,7 @@ pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended
             Look::Needs(needs) => {
                 has_worked = true;
                 for need in needs {
-                    satisfy(app, &of, need, (lease, &mut attempts), || took() >= BUDGET).await?;
+                    satisfy(app, &of, need, (lease, &mut attempts), pace, || took() >= BUDGET).await?;
                     if took() >= BUDGET {
                         break 'deployments;
                     }
@@ -235,14 +231,26 @@ impl State {
     /// Notes in `surplus` what is known of each package.
     fn look(mut self, surplus: &mut Surplus) -> Look {
         let ranges = Ranges::of(&self.newest_first);
+        let mut bundles: Bundles<'_> = HashMap::new();
+        for release in &self.newest_first {
+            bundles.entry(&release.package_hash).or_default().insert(&release.blob_sha256);
+        }
         let mut next: Option<UnixMillis> = None;
         let mut needs: Vec<Need> = Vec::new();
         for (place, (target, is_offered)) in self.newest_first.iter().zip(&self.offered).enumerate() {
             let attached = self.attached.remove(&target.id).unwrap_or_default();
             if *is_offered {
                 let made = self.made.get(&(target.blob_sha256.clone(), target.package_hash.clone())).map_or(&[][..], Vec::as_slice);
-                let (mut need, looked_at) =
-                    of_target(&self.deployment, target, &self.newest_first, &ranges, &self.devices, attached, current(made, self.now));
+                let said = Said::of(&bundles, &attached, made);
+                let (mut need, looked_at) = of_target(
+                    &self.deployment,
+                    target,
+                    &self.newest_first,
+                    &ranges,
+                    &self.devices,
+                    (attached, &said),
+                    current(made, self.now),
+                );
                 let look_due = need.note_outdated(&self.newest_first, &self.history, self.now);
                 if need.is_open() {
                     need.is_suspect = made.iter().any(|row| row.problem == Some(Problem::Unfinished));
@@ -314,6 +322,34 @@ pub(super) async fn devices(tx: &mut ReadTx, deployment: &DeploymentRow) -> Resu
     Ok(counters.iter().filter_map(|counter| Some((label(&counter.place)?, counter.active))).collect())
 }
 
+/// The bundles of each package of a deployment.
+type Bundles<'r> = HashMap<&'r PackageHash, BTreeSet<&'r Sha256Hex>>;
+
+/// What the rows of a package say of its diff that devices are offered.
+#[derive(Debug, Default)]
+struct Said {
+    /// Packages with this very diff, from one of their bundles.
+    confirmed: HashSet<PackageHash>,
+    /// Packages without it, and with a problem: the diff was looked at again and refused, maybe for another release with the same bundle.
+    refused: HashSet<PackageHash>,
+}
+
+impl Said {
+    fn of(bundles: &Bundles<'_>, attached: &[DiffRow], made: &[MadeRow]) -> Self {
+        let known: HashMap<_, _> = made.iter().map(|row| (&row.base_sha256, row)).collect();
+        let mut said = Self::default();
+        for DiffRow { source_hash, blob_sha256, .. } in attached {
+            let rows: Vec<_> = bundles.get(source_hash).into_iter().flatten().filter_map(|bundle| known.get(*bundle)).collect();
+            if rows.iter().any(|row| row.blob_sha256.as_ref() == Some(blob_sha256)) {
+                said.confirmed.insert(source_hash.clone());
+            } else if rows.iter().any(|row| row.problem.is_some()) {
+                said.refused.insert(source_hash.clone());
+            }
+        }
+        said
+    }
+}
+
 /// What a release needs, and the earlier bundles that decided it.
 fn of_target(
     deployment: &DeploymentId,
@@ -321,15 +357,18 @@ fn of_target(
     releases: &[ReleaseRow],
     ranges: &Ranges,
     devices: &Devices,
-    attached: Vec<DiffRow>,
+    (attached, said): (Vec<DiffRow>, &Said),
     made: HashMap<Sha256Hex, MadeRow>,
 ) -> (Need, Vec<Sha256Hex>) {
     let is_lost = made.values().any(|row| row.problem.is_some_and(Problem::is_of_target));
     let chosen =
         choice::choose(target, releases, ranges, devices, |base| if is_lost { Some(Known::Failed) } else { known(made.get(base)) });
     let wanted: BTreeSet<&PackageHash> = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(hash).collect();
-    let sources: Vec<PackageHash> = attached.iter().map(|diff| diff.source_hash.clone()).collect();
-    let kept: Vec<PackageHash> = choice::kept(&sources, &wanted, releases, devices).into_iter().cloned().collect();
+    let sources: Vec<PackageHash> =
+        attached.iter().map(|diff| &diff.source_hash).filter(|hash| !said.refused.contains(*hash)).cloned().collect();
+    let mut kept: Vec<PackageHash> = choice::kept(&sources, &wanted, releases, devices).into_iter().cloned().collect();
+    // Until the diff from the newest bundle of the package is made, and if it cannot be.
+    kept.extend(sources.into_iter().filter(|hash| wanted.contains(hash) && said.confirmed.contains(hash)));
     let bases = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(|base| base.release.clone()).collect();
     let stays = |release: &&ReleaseRow| kept.contains(&release.package_hash) && made.contains_key(&release.blob_sha256);
     let looked_at = chosen.iter().map(|base| base.release).chain(releases.iter().filter(stays));
@@ -426,6 +465,7 @@ async fn satisfy(
     of: &AppId,
     mut need: Need,
     (lease, attempts): (&Lease, &mut i64),
+    pace: &mut Pace,
     is_enough: impl Fn() -> bool,
 ) -> Result<()> {
     let release = need.target.clone();
@@ -434,10 +474,12 @@ async fn satisfy(
     let mut again = need.earlier();
     again.extend(need.outdated.iter().cloned());
     if !missing.is_empty() {
-        make_missing(&mut need, &mut trial, missing, is_enough).await?;
+        make_missing(&mut need, &mut trial, missing, pace, is_enough).await?;
     }
     if !again.is_empty() {
+        let began = Instant::now();
         look_again(&mut need, &mut trial, again).await?;
+        pace.worked(began.elapsed());
     }
     *attempts = trial.attempts;
     if need.due() != need.present() {
@@ -446,8 +488,15 @@ async fn satisfy(
     Ok(())
 }
 
-async fn make_missing(need: &mut Need, trial: &mut Trial<'_>, missing: Vec<ReleaseRow>, is_enough: impl Fn() -> bool) -> Result<()> {
+async fn make_missing(
+    need: &mut Need,
+    trial: &mut Trial<'_>,
+    missing: Vec<ReleaseRow>,
+    pace: &mut Pace,
+    is_enough: impl Fn() -> bool,
+) -> Result<()> {
     let (app, of) = (trial.app, trial.of);
+    pace.rest().await;
     let mut began = Instant::now();
     let target = if let Err(problem) = room(app, of).await? {
         Err(problem)
@@ -463,7 +512,11 @@ async fn make_missing(need: &mut Need, trial: &mut Trial<'_>, missing: Vec<Relea
         }
         Err(problem) => Err(problem),
     };
-    for base in missing {
+    for (place, base) in missing.into_iter().enumerate() {
+        if place > 0 {
+            pace.rest().await;
+            began = Instant::now();
+        }
         let row = match &ready {
             Ok(ready) => {
                 let making = Box::pin(make(app, of, ready, &base));
@@ -475,11 +528,10 @@ async fn make_missing(need: &mut Need, trial: &mut Trial<'_>, missing: Vec<Relea
         warn_of(need, &base, &row);
         trial.record(&row).await?;
         need.made.insert(row.base_sha256.clone(), row);
+        pace.worked(began.elapsed());
         if is_enough() {
             break;
         }
-        sleep((began.elapsed() * REST).min(MAX_REST)).await;
-        began = Instant::now();
     }
     Ok(())
 }
@@ -530,6 +582,8 @@ async fn look_again(need: &mut Need, trial: &mut Trial<'_>, earlier: Vec<Release
     }
     // Once for each newer package.
     let mut tx = app.db.write().await?;
+    // First, like everything else that changes several of these rows.
+    access::apps::lock(&mut tx, of).await?;
     for base in &harmless {
         repo::note_look(&mut tx, of, target.target(), base, history.time).await?;
     }

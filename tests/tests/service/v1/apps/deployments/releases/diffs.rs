@@ -234,7 +234,7 @@ async fn a_poisoned_package_fails_alone_and_is_tried_again() {
 }
 
 /// Reports that devices now run this label: as many as given, numbered from `first` on.
-async fn move_devices(app: &TestApp, key: &str, label: usize, first: usize, count: usize) {
+pub(super) async fn move_devices(app: &TestApp, key: &str, label: usize, first: usize, count: usize) {
     let now = app.clock.now().as_millis();
     let reports: Vec<Value> = (first..first + count)
         .map(|device| {
@@ -350,131 +350,6 @@ async fn two_processes_make_each_diff_once() {
     // Of the newest releases, five each in four apps and two deployments; earlier ones keep theirs.
     assert!(app.number("SELECT COUNT(*) FROM release_diffs").await >= 40);
     assert_eq!(app.number("SELECT COUNT(*) FROM package_diffs WHERE problem IS NOT NULL").await, 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_file_where_an_earlier_diff_may_have_left_an_empty_folder_has_no_diff() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, staging) = ada.create_app("demo").await;
-    let mut hashes = Vec::new();
-    for bundle in [package_with("one", &["CodePush/x/f"]), package("two"), package_with("three", &["CodePush/x"])] {
-        hashes.push(text(&upload(&ada, "Staging", &bundle).await, "packageHash").to_owned());
-        app.diffs_settled().await;
-    }
-    // A device that went from v1 to v2 by a diff still has the folder.
-    for (hash, is_diff) in [(&hashes[0], false), (&hashes[1], false)] {
-        let offered = check(&app, &staging, Some(hash)).await;
-        assert_eq!(offered["package_size"].as_u64().unwrap() < 20_000, is_diff, "{offered}");
-    }
-    assert_eq!(app.texts("SELECT problem FROM package_diffs WHERE problem IS NOT NULL", &[]).await, ["unsafe_names", "unsafe_names"]);
-    // Devices of v3 have the file, so nothing is in its place.
-    upload(&ada, "Staging", &package_with("four", &["CodePush/x"])).await;
-    app.diffs_settled().await;
-    let offered = check(&app, &staging, Some(&hashes[2])).await;
-    assert!(offered["package_size"].as_u64().unwrap() < 20_000, "{offered}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_diff_is_not_offered_again_if_a_package_after_it_has_a_folder_in_the_place_of_its_file() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, staging) = ada.create_app("demo").await;
-    let mut hashes = Vec::new();
-    for bundle in [package("one"), package_with("two", &["CodePush/x"]), package_with("three", &["CodePush/x/f"])] {
-        hashes.push(text(&upload(&ada, "Staging", &bundle).await, "packageHash").to_owned());
-        app.diffs_settled().await;
-        app.clock.advance(HOUR);
-    }
-    assert_eq!(app.number("SELECT COUNT(*) FROM package_diffs WHERE blob_sha256 IS NOT NULL").await, 2, "from v1 to v2, and to v3");
-    // A device of v3 that is offered v1 as a diff keeps the folder, and can then not have the file of v2.
-    for label in ["v1", "v2"] {
-        ada.post("/v1/apps/demo/deployments/Staging/rollbacks", json!({ "targetRelease": label })).await.assert(201);
-        app.diffs_settled().await;
-        app.clock.advance(HOUR);
-    }
-    let offered = check(&app, &staging, Some(&hashes[0])).await;
-    assert_eq!((offered["label"].as_str(), offered["package_hash"].as_str()), (Some("v5"), Some(hashes[1].as_str())));
-    assert!(offered["package_size"].as_u64().unwrap() > 20_000, "{offered}");
-    let sources = ada.get("/v1/apps/demo/deployments/Staging/releases/v5/diffs").await.assert(200)["diffs"]["sources"].take();
-    let found: Vec<_> =
-        sources.as_array().unwrap().iter().map(|source| (source["labels"][0].as_str(), source["problem"].as_str())).collect();
-    assert_eq!(found, [(Some("v4"), Some("unsafe_names")), (Some("v3"), Some("unsafe_names"))]);
-}
-
-async fn disable(client: &Client, label: &str) {
-    let info = json!({ "packageInfo": { "label": label, "isDisabled": true } });
-    client.patch("/v1/apps/demo/deployments/Staging/release", info).await.assert(200);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_diff_that_stayed_is_looked_at_again_when_its_release_is_offered_again() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, staging) = ada.create_app("demo").await;
-    let first = upload(&ada, "Staging", &package("one")).await;
-    let size = async || check(&app, &staging, Some(text(&first, "packageHash"))).await["package_size"].as_u64().unwrap();
-    let looks = async || {
-        app.texts("SELECT CAST(made_time AS TEXT) || ' ' || CAST(times AS TEXT) FROM package_diffs p JOIN releases r ON r.blob_sha256 = p.target_sha256 WHERE r.label = 2", &[]).await
-    };
-    let now = async |app: &TestApp| [format!("{} 1", app.clock.now().as_millis())];
-    app.clock.advance(HOUR);
-    let second = upload(&ada, "Staging", &package_with("two", &["CodePush/x"])).await;
-    app.diffs_settled().await;
-    let made = now(&app).await;
-    assert_eq!(looks().await, made);
-
-    // Nothing is wrong with the next package, which is looked at once.
-    app.clock.advance(HOUR);
-    upload(&ada, "Staging", &package("three")).await;
-    app.clock.advance(HOUR);
-    app.diffs_settled().await;
-    assert_eq!(looks().await, made, "no device is offered v2");
-    disable(&ada, "v3").await;
-    app.diffs_settled().await;
-    assert_eq!(looks().await, now(&app).await);
-    let looked = looks().await;
-    app.clock.advance(HOUR);
-    let info = json!({ "packageInfo": { "label": "v2", "description": "Offered again" } });
-    ada.patch("/v1/apps/demo/deployments/Staging/release", info).await.assert(200);
-    app.diffs_settled().await;
-    assert_eq!(looks().await, looked);
-    assert!(size().await < 20_000, "the diff");
-
-    // A device of v4 that is offered v1 as a diff keeps the folder, and can then not have the file of v2.
-    upload(&ada, "Staging", &package_with("four", &["CodePush/x/f"])).await;
-    app.diffs_settled().await;
-    app.clock.advance(HOUR);
-    disable(&ada, "v4").await;
-    app.diffs_settled().await;
-    let offered = check(&app, &staging, Some(text(&first, "packageHash"))).await;
-    assert_eq!((&offered["package_hash"], size().await > 40_000), (&second["packageHash"], true), "{offered}");
-    let sources = ada.get("/v1/apps/demo/deployments/Staging/releases/v2/diffs").await.assert(200)["diffs"]["sources"].take();
-    assert_eq!((&sources[0]["problem"], sources.as_array().unwrap().len()), (&json!("unsafe_names"), 1), "{sources}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_diff_that_stays_for_a_few_devices_is_looked_at_again_too() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, staging) = ada.create_app("demo").await;
-    let first = upload(&ada, "Staging", &package("one")).await;
-    let size = async || check(&app, &staging, Some(text(&first, "packageHash"))).await["package_size"].as_u64().unwrap();
-    move_devices(&app, &staging, 1, 0, 10).await;
-    for number in 2..=7 {
-        upload(&ada, "Staging", &package(&number.to_string())).await;
-    }
-    upload(&ada, "Staging", &package_with("eight", &["CodePush/x"])).await;
-    app.diffs_settled().await;
-    assert!(size().await < 20_000, "the device's package is not among the newest five, but most devices have it");
-    move_devices(&app, &staging, 7, 0, 10).await;
-    app.clock.advance(HOUR);
-    ada.upload("demo", "Production", &package_with("other", &["CodePush/x/f"]).0, json!({ "appVersion": "1.0.0" })).await.assert(201);
-    app.clock.advance(MINUTE);
-    app.diffs_settled().await;
-    assert!(size().await > 40_000, "a device of the other package can have a folder in the place of the file");
-    let of_newest = "SELECT COUNT(*) FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.label = 8";
-    assert_eq!(app.number(of_newest).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

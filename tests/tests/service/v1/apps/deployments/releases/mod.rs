@@ -9,6 +9,7 @@ mod diffs_disk;
 mod diffs_fairness;
 mod diffs_lost;
 mod diffs_of_release;
+mod diffs_other_packages;
 mod diffs_stuck;
 mod diffs_turns;
 mod idempotency;

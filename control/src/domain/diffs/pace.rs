@@ -1,0 +1,32 @@
+//! Rests between diffs: reports wait for what a diff writes to the disk, and update checks for its share of a core.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+/// How much longer the rest after a piece of work is than the work took.
+const REST: u32 = 3;
+/// The longest rest.
+const MAX_REST: Duration = Duration::from_secs(10);
+
+/// When this process may go on with making diffs.
+#[derive(Debug, Default)]
+pub struct Pace {
+    rests_until: Option<Instant>,
+}
+
+impl Pace {
+    /// Waits for the end of the rest after the last piece of work.
+    pub async fn rest(&self) {
+        if let Some(end) = self.rests_until {
+            sleep_until(end).await;
+        }
+    }
+
+    /// Notes how long a piece of work took that ended just now.
+    pub(super) fn worked(&mut self, took: Duration) {
+        let end = Instant::now() + (took * REST).min(MAX_REST);
+        // What took a moment does not end a longer rest.
+        self.rests_until = self.rests_until.max(Some(end));
+    }
+}
