@@ -141,7 +141,7 @@ pub mod counting {
 /// Single rounds of jobs, and the runner.
 pub mod jobs {
     pub use crate::domain::counting::{deletions::Round as DeletionRound, versions::round as versions_round};
-    pub use crate::domain::diffs::pace::Pace as DiffPace;
+    pub use crate::domain::diffs::throttle::Throttle as DiffThrottle;
     pub use crate::domain::diffs::turn::{Turn as DiffTurn, take as take_diffs};
     pub use crate::domain::outbox::Kind;
     pub use crate::jobs::runner::{Job, JobStatus, Pause, Runner};

@@ -34,7 +34,7 @@ macro_rules! id {
 
             /// When the ID was created; `None` if it is no UUIDv7 (RFC 9562, section 5.7).
             pub fn created(&self) -> Option<UnixMillis> {
-                let (seconds, nanos) = uuid::Uuid::try_parse(&self.0).ok()?.get_timestamp()?.to_unix();
+                let (seconds, nanos) = uuid::Uuid::try_parse(&self.0).ok().filter(|id| id.get_version_num() == 7)?.get_timestamp()?.to_unix();
                 let millis = i64::try_from(seconds).ok()?.checked_mul(1_000)?.checked_add(i64::from(nanos / 1_000_000))?;
                 Some(UnixMillis(millis))
             }

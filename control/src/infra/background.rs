@@ -33,7 +33,7 @@ pub fn spawn<T: Send + 'static>(
     Ok(answered)
 }
 
-/// After so much work, a [`Gentle`] reader sleeps.
+/// After so much work, a [`Throttled`] reader sleeps.
 const SLICE: Duration = Duration::from_micros(200);
 /// How much longer it sleeps than it has worked.
 const SLEEP: u32 = 3;
@@ -43,12 +43,12 @@ const MAX_SLEEP: Duration = Duration::from_millis(20);
 /// A reader for work of the lowest priority. Its thread sleeps again and again before it reads on: one that works without a break keeps its core to the end of a
 /// time slice of some milliseconds, also from a request that has something to do.
 #[derive(Debug)]
-pub struct Gentle<R> {
+pub struct Throttled<R> {
     inner: R,
     woken: Instant,
 }
 
-impl<R> Gentle<R> {
+impl<R> Throttled<R> {
     /// Reads from `inner`.
     #[expect(clippy::disallowed_methods, reason = "measures a core's work; no clock decides anything")]
     pub fn new(inner: R) -> Self {
@@ -56,7 +56,7 @@ impl<R> Gentle<R> {
     }
 }
 
-impl<R: Read> Read for Gentle<R> {
+impl<R: Read> Read for Throttled<R> {
     #[expect(clippy::disallowed_methods, reason = "leaves the core to others; there is no event to wait for")]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let worked = self.woken.elapsed();
@@ -68,7 +68,7 @@ impl<R: Read> Read for Gentle<R> {
     }
 }
 
-impl<R: Seek> Seek for Gentle<R> {
+impl<R: Seek> Seek for Throttled<R> {
     fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
         self.inner.seek(position)
     }

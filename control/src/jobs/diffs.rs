@@ -14,8 +14,8 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::queue::Queue;
 use super::runner::{Job, Pause};
 use crate::domain::context::Context;
-use crate::domain::diffs::pace::Pace;
 use crate::domain::diffs::repo;
+use crate::domain::diffs::throttle::Throttle;
 use crate::domain::diffs::turn::{self, Suspended};
 use crate::domain::error::{Error, Result, chain};
 use crate::domain::outbox::{self, Lease};
@@ -62,13 +62,21 @@ pub struct Diffs {
     lease: Option<Lease>,
     /// Where turns were suspended, and when, by the key of the app's row.
     suspended: HashMap<String, (UnixMillis, Suspended)>,
-    pace: Pace,
+    throttle: Throttle,
 }
 
 impl Diffs {
     /// Creates the job.
     pub fn new(context: Arc<Context>, queue: Queue) -> Self {
-        Self { context, queue, followed: None, turns: HashMap::new(), lease: None, suspended: HashMap::new(), pace: Pace::default() }
+        Self {
+            context,
+            queue,
+            followed: None,
+            turns: HashMap::new(),
+            lease: None,
+            suspended: HashMap::new(),
+            throttle: Throttle::default(),
+        }
     }
 
     /// Looks where devices have moved, if it is time.
@@ -119,13 +127,13 @@ impl Job for Diffs {
         if let Err(error) = self.follow().await {
             tracing::warn!(cause = chain(&error), "failed to look where devices have moved; retrying");
         }
-        self.pace.rest().await;
+        self.throttle.rest().await;
         let Some((lease, account)) = self.claim().await? else { return Ok(Pause::AtMost(TICK)) };
         let began = self.context.now();
         let lease = self.lease.insert(lease);
         self.suspended.retain(|_, (at, _)| (0..MAX_SUSPENDED).contains(&began.as_millis().saturating_sub(at.as_millis())));
         let mut suspended = self.suspended.remove(&lease.key).map(|(_, suspended)| suspended);
-        let worked = Box::pin(work(&self.context, lease, &mut suspended, &mut self.pace)).await;
+        let worked = Box::pin(work(&self.context, lease, &mut suspended, &mut self.throttle)).await;
         if let Some(suspended) = suspended {
             self.suspended.insert(lease.key.clone(), (self.context.now(), suspended));
         }
@@ -155,7 +163,7 @@ impl Job for Diffs {
 }
 
 /// Works on an app while renewing the lease. If the lease is lost, the work is dropped: somebody else does it.
-async fn work(app: &Context, lease: &Lease, suspended: &mut Option<Suspended>, pace: &mut Pace) -> Result<()> {
+async fn work(app: &Context, lease: &Lease, suspended: &mut Option<Suspended>, throttle: &mut Throttle) -> Result<()> {
     let mut renewal = interval(RENEWAL);
     renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let renewed = async {
@@ -170,7 +178,7 @@ async fn work(app: &Context, lease: &Lease, suspended: &mut Option<Suspended>, p
         }
     };
     let worked = tokio::select! {
-        worked = turn::take(app, lease, suspended, pace) => worked.map(drop),
+        worked = turn::take(app, lease, suspended, throttle) => worked.map(drop),
         ended = renewed => ended,
     };
     let Err(error) = worked else { return Ok(()) };

@@ -26,7 +26,7 @@ pub async fn settle(
     if app.settings.limits.quotas.has_room_for_diffs(tx, of, from, to).await? {
         blob::give_diffs(tx, of, from, to).await?;
         if is_wanting {
-            publish(tx, keys, now).await?;
+            raise_versions(tx, keys, now).await?;
             need_diffs(tx, of, now).await?;
         }
         return Ok(());
@@ -35,13 +35,13 @@ pub async fn settle(
     blob::touch_diffs(tx, of, from, now).await?;
     repo::forget_made(tx, of).await?;
     repo::detach_all(tx, of).await?;
-    publish(tx, keys, now).await?;
+    raise_versions(tx, keys, now).await?;
     need_diffs(tx, of, now).await?;
     Ok(())
 }
 
 /// Raises the snapshots' versions: a turn that is about to end looks at the app once more.
-async fn publish(tx: &mut WriteTx, mut keys: Vec<DeploymentKey>, now: UnixMillis) -> Result<()> {
+async fn raise_versions(tx: &mut WriteTx, mut keys: Vec<DeploymentKey>, now: UnixMillis) -> Result<()> {
     keys.sort_unstable();
     for key in &keys {
         snapshots::enqueue(tx, key, now).await?;

@@ -52,7 +52,7 @@ impl History {
     }
 
     fn after<'h, 'd>(&'h self, made: &'d MadeRow, target: &'d Sha256Hex) -> impl Iterator<Item = &'h BundleRow> + use<'h, 'd> {
-        // A clock that was set back says nothing about what came in between.
+        // A time in the future comes from a clock that was set back since: every package may be newer.
         let is_known = made.made_time <= self.time.plus_millis(OVERLAP);
         let since = made.made_time.plus_millis(-OVERLAP);
         let is_other = move |bundle: &Sha256Hex| *bundle != made.base_sha256 && bundle != target;

@@ -14,7 +14,7 @@ use super::Problem;
 use super::packages::{Files, Target, blocking};
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result};
-use crate::infra::background::Gentle;
+use crate::infra::background::Throttled;
 
 /// The largest diff, in percent of the bundle.
 const MAX_PERCENT: u64 = 80;
@@ -53,7 +53,7 @@ fn make_in(folder: PathBuf, base: &Files, target: &Target, room: u64) -> io::Res
     let mut to = BufWriter::with_capacity(BUFFER, file.reopen()?);
     let mut stored = target.archive.lock().unwrap_or_else(PoisonError::into_inner);
     stored.rewind()?;
-    let mut archive = BufReader::with_capacity(BUFFER, Gentle::new(&*stored));
+    let mut archive = BufReader::with_capacity(BUFFER, Throttled::new(&*stored));
     let size = match diff::write(&mut archive, target.length, &plan, limit, &mut to) {
         Ok(size) => size,
         Err(WriteFault::TooLarge) if limit < useful => return Ok(Err(Problem::NoRoom)),
@@ -63,7 +63,7 @@ fn make_in(folder: PathBuf, base: &Files, target: &Target, room: u64) -> io::Res
     };
     drop(stored);
     to.flush()?;
-    let mut written = Gentle::new(file.reopen()?);
+    let mut written = Throttled::new(file.reopen()?);
     match diff::check(&mut written, size, &base.manifest, &target.files.manifest) {
         Ok(()) => {}
         Err(ArchiveFault::Read(error)) => return Err(error),

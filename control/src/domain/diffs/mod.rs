@@ -5,7 +5,7 @@
 //! - `packages`: reads packages from storage, which is not trusted.
 //! - `history`: what of the app's newest packages prevents diffs.
 //! - `making`: makes one diff, and applies it as a device would before anybody is offered it.
-//! - `pace`: rests between diffs, for the sake of requests.
+//! - `throttle`: rests between diffs, for the sake of requests.
 //! - `trial`: work that may fail again and again, or end the process.
 //! - `surplus`: what is forgotten, so that rows are bounded (pure).
 //! - `lost`: diffs whose stored object is missing or altered.
@@ -21,11 +21,11 @@ mod history;
 pub mod listing;
 pub mod lost;
 mod making;
-pub mod pace;
 mod packages;
 mod problem;
 pub mod repo;
 mod surplus;
+pub mod throttle;
 mod trial;
 pub mod turn;
 

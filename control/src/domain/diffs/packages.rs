@@ -18,7 +18,7 @@ use super::repo::ReleaseRow;
 use super::trial::{Failure, Worked, in_time};
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result};
-use crate::infra::background::{self, Gentle, Priority};
+use crate::infra::background::{self, Priority, Throttled};
 
 /// The largest manifest, in bytes: more than 60,000 files with names of usual length.
 const MAX_MANIFEST: u64 = 8 << 20;
@@ -138,7 +138,7 @@ async fn hashed(file: File) -> std::result::Result<Option<Archive>, Failure> {
         let mut hasher = Sha256::new();
         let mut buffer = vec![0; BUFFER];
         let mut length = 0;
-        let mut reader = Gentle::new(&file);
+        let mut reader = Throttled::new(&file);
         loop {
             let count = reader.read(&mut buffer)?;
             let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };

@@ -87,6 +87,7 @@ impl Trial<'_> {
         let mut tx = self.app.db.write().await?;
         // First, like everything else that changes several of these rows.
         access::apps::lock(&mut tx, self.of).await?;
+        let before = repo::made(&mut tx, self.of, self.target).await?;
         for base in bases {
             repo::record(&mut tx, self.of, self.target, &failed(base, Problem::Unfinished, self.app)).await?;
         }
@@ -102,6 +103,13 @@ impl Trial<'_> {
         access::apps::lock(&mut tx, self.of).await?;
         for base in bases {
             repo::forget(&mut tx, self.of, self.target, &base.blob_sha256).await?;
+            // A diff that is looked at again is there as before, unless it was dropped meanwhile: then no release has it.
+            if let Some(row) = before.iter().find(|row| row.base_sha256 == base.blob_sha256)
+                && let Some(blob) = &row.blob_sha256
+                && !repo::deployments_with(&mut tx, self.of, blob).await?.is_empty()
+            {
+                repo::record(&mut tx, self.of, self.target, row).await?;
+            }
         }
         tx.commit().await?;
         done

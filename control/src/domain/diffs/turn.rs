@@ -16,10 +16,10 @@ use tokio::time::Instant;
 
 use super::choice::{self, Base, Devices, Known, Ranges};
 use super::history::{self, History};
-use super::pace::Pace;
 use super::packages::{self, Target};
 use super::repo::{self, MadeRow, ReleaseRow};
 use super::surplus::Surplus;
+use super::throttle::Throttle;
 use super::trial::{Trial, Worked, failed};
 use super::{Problem, making};
 use crate::domain::access;
@@ -99,7 +99,7 @@ pub struct Suspended {
 /// Does the next piece of an app's work, for some seconds or until one diff is made, if that takes longer. When nothing is left, ends the lease, or has the app
 /// looked at again when something that waits is due. `suspended` is where the app's last turn ended, and then where this one does, if it looked at some
 /// deployments only. Errors: the database's and the storage's; the work is repeated.
-pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended>, pace: &mut Pace) -> Result<Turn> {
+pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended>, throttle: &mut Throttle) -> Result<Turn> {
     let began = app.now();
     let took = || app.now().as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_WAIT);
     let of = AppId::try_from(lease.key.as_str()).map_err(Error::internal)?;
@@ -131,7 +131,7 @@ pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended
             Look::Needs(needs) => {
                 has_worked = true;
                 for need in needs {
-                    satisfy(app, &of, need, (lease, &mut attempts), pace, || took() >= BUDGET).await?;
+                    satisfy(app, &of, need, (lease, &mut attempts), throttle, || took() >= BUDGET).await?;
                     if took() >= BUDGET {
                         break 'deployments;
                     }
@@ -241,14 +241,14 @@ impl State {
             let attached = self.attached.remove(&target.id).unwrap_or_default();
             if *is_offered {
                 let made = self.made.get(&(target.blob_sha256.clone(), target.package_hash.clone())).map_or(&[][..], Vec::as_slice);
-                let said = Said::of(&bundles, &attached, made);
+                let confirmed = confirmed(&bundles, &attached, made);
                 let (mut need, looked_at) = of_target(
                     &self.deployment,
                     target,
                     &self.newest_first,
                     &ranges,
                     &self.devices,
-                    (attached, &said),
+                    (attached, &confirmed),
                     current(made, self.now),
                 );
                 let look_due = need.note_outdated(&self.newest_first, &self.history, self.now);
@@ -325,29 +325,15 @@ pub(super) async fn devices(tx: &mut ReadTx, deployment: &DeploymentRow) -> Resu
 /// The bundles of each package of a deployment.
 type Bundles<'r> = HashMap<&'r PackageHash, BTreeSet<&'r Sha256Hex>>;
 
-/// What the rows of a package say of its diff that devices are offered.
-#[derive(Debug, Default)]
-struct Said {
-    /// Packages with this very diff, from one of their bundles.
-    confirmed: HashSet<PackageHash>,
-    /// Packages without it, and with a problem: the diff was looked at again and refused, maybe for another release with the same bundle.
-    refused: HashSet<PackageHash>,
-}
-
-impl Said {
-    fn of(bundles: &Bundles<'_>, attached: &[DiffRow], made: &[MadeRow]) -> Self {
-        let known: HashMap<_, _> = made.iter().map(|row| (&row.base_sha256, row)).collect();
-        let mut said = Self::default();
-        for DiffRow { source_hash, blob_sha256, .. } in attached {
-            let rows: Vec<_> = bundles.get(source_hash).into_iter().flatten().filter_map(|bundle| known.get(*bundle)).collect();
-            if rows.iter().any(|row| row.blob_sha256.as_ref() == Some(blob_sha256)) {
-                said.confirmed.insert(source_hash.clone());
-            } else if rows.iter().any(|row| row.problem.is_some()) {
-                said.refused.insert(source_hash.clone());
-            }
-        }
-        said
-    }
+/// The packages whose attached diff is known to be good: from one of their bundles, it was made, and not refused since. A look for another release, or a process
+/// that ended within one, can have changed that.
+fn confirmed(bundles: &Bundles<'_>, attached: &[DiffRow], made: &[MadeRow]) -> HashSet<PackageHash> {
+    let known: HashMap<_, _> = made.iter().map(|row| (&row.base_sha256, row.blob_sha256.as_ref())).collect();
+    let is_confirmed = |diff: &&DiffRow| {
+        let mut of_package = bundles.get(&diff.source_hash).into_iter().flatten();
+        of_package.any(|bundle| known.get(*bundle) == Some(&Some(&diff.blob_sha256)))
+    };
+    attached.iter().filter(is_confirmed).map(|diff| diff.source_hash.clone()).collect()
 }
 
 /// What a release needs, and the earlier bundles that decided it.
@@ -357,7 +343,7 @@ fn of_target(
     releases: &[ReleaseRow],
     ranges: &Ranges,
     devices: &Devices,
-    (attached, said): (Vec<DiffRow>, &Said),
+    (attached, confirmed): (Vec<DiffRow>, &HashSet<PackageHash>),
     made: HashMap<Sha256Hex, MadeRow>,
 ) -> (Need, Vec<Sha256Hex>) {
     let is_lost = made.values().any(|row| row.problem.is_some_and(Problem::is_of_target));
@@ -365,10 +351,10 @@ fn of_target(
         choice::choose(target, releases, ranges, devices, |base| if is_lost { Some(Known::Failed) } else { known(made.get(base)) });
     let wanted: BTreeSet<&PackageHash> = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(hash).collect();
     let sources: Vec<PackageHash> =
-        attached.iter().map(|diff| &diff.source_hash).filter(|hash| !said.refused.contains(*hash)).cloned().collect();
+        attached.iter().map(|diff| &diff.source_hash).filter(|hash| confirmed.contains(*hash)).cloned().collect();
     let mut kept: Vec<PackageHash> = choice::kept(&sources, &wanted, releases, devices).into_iter().cloned().collect();
     // Until the diff from the newest bundle of the package is made, and if it cannot be.
-    kept.extend(sources.into_iter().filter(|hash| wanted.contains(hash) && said.confirmed.contains(hash)));
+    kept.extend(sources.into_iter().filter(|hash| wanted.contains(hash)));
     let bases = chosen.iter().filter(|base| base.known != Some(Known::Failed)).map(|base| base.release.clone()).collect();
     let stays = |release: &&ReleaseRow| kept.contains(&release.package_hash) && made.contains_key(&release.blob_sha256);
     let looked_at = chosen.iter().map(|base| base.release).chain(releases.iter().filter(stays));
@@ -465,7 +451,7 @@ async fn satisfy(
     of: &AppId,
     mut need: Need,
     (lease, attempts): (&Lease, &mut i64),
-    pace: &mut Pace,
+    throttle: &mut Throttle,
     is_enough: impl Fn() -> bool,
 ) -> Result<()> {
     let release = need.target.clone();
@@ -474,12 +460,12 @@ async fn satisfy(
     let mut again = need.earlier();
     again.extend(need.outdated.iter().cloned());
     if !missing.is_empty() {
-        make_missing(&mut need, &mut trial, missing, pace, is_enough).await?;
+        make_missing(&mut need, &mut trial, missing, throttle, is_enough).await?;
     }
     if !again.is_empty() {
         let began = Instant::now();
         look_again(&mut need, &mut trial, again).await?;
-        pace.worked(began.elapsed());
+        throttle.worked(began.elapsed());
     }
     *attempts = trial.attempts;
     if need.due() != need.present() {
@@ -492,11 +478,11 @@ async fn make_missing(
     need: &mut Need,
     trial: &mut Trial<'_>,
     missing: Vec<ReleaseRow>,
-    pace: &mut Pace,
+    throttle: &mut Throttle,
     is_enough: impl Fn() -> bool,
 ) -> Result<()> {
     let (app, of) = (trial.app, trial.of);
-    pace.rest().await;
+    throttle.rest().await;
     let mut began = Instant::now();
     let target = if let Err(problem) = room(app, of).await? {
         Err(problem)
@@ -514,7 +500,7 @@ async fn make_missing(
     };
     for (place, base) in missing.into_iter().enumerate() {
         if place > 0 {
-            pace.rest().await;
+            throttle.rest().await;
             began = Instant::now();
         }
         let row = match &ready {
@@ -528,7 +514,7 @@ async fn make_missing(
         warn_of(need, &base, &row);
         trial.record(&row).await?;
         need.made.insert(row.base_sha256.clone(), row);
-        pace.worked(began.elapsed());
+        throttle.worked(began.elapsed());
         if is_enough() {
             break;
         }
@@ -555,7 +541,6 @@ async fn look_again(need: &mut Need, trial: &mut Trial<'_>, earlier: Vec<Release
         return Ok(());
     }
     let newer: Vec<&Sha256Hex> = newer.into_iter().collect();
-    let is_on_trial = trial.is_on();
     let reading = Box::pin(packages::manifest(app, of, &target, Problem::TargetDamaged));
     let buried = match trial.run(&bases, Problem::TargetDamaged, reading).await? {
         Ok(manifest) => Ok(history::look(trial, &newer, &need.made, &bases, &manifest).await?),
@@ -567,15 +552,11 @@ async fn look_again(need: &mut Need, trial: &mut Trial<'_>, earlier: Vec<Release
             Ok(buried) => prevented(trial, buried, &base).await?,
             Err(problem) => Some(*problem),
         };
-        let row = match (problem, need.made.get(&base.blob_sha256)) {
-            (Some(problem), _) => failed(&base, problem, app),
-            // On trial, it was recorded as unfinished in the meantime.
-            (None, Some(made)) if is_on_trial => MadeRow { made_time: history.time, ..made.clone() },
-            (None, _) => {
-                harmless.push(base.blob_sha256);
-                continue;
-            }
+        let Some(problem) = problem else {
+            harmless.push(base.blob_sha256);
+            continue;
         };
+        let row = failed(&base, problem, app);
         warn_of(need, &base, &row);
         trial.record(&row).await?;
         need.made.insert(row.base_sha256.clone(), row);
@@ -669,6 +650,8 @@ async fn make(app: &Context, of: &AppId, ready: &Ready, base: &ReleaseRow) -> Wo
 async fn attach(app: &Context, of: &AppId, need: &Need) -> Result<()> {
     let (due, present) = (need.due(), need.present());
     let mut tx = app.db.write().await?;
+    // First, like everything else that changes several of these rows.
+    access::apps::lock(&mut tx, of).await?;
     let Some(locked) = deployments::lock(&mut tx, &need.deployment).await? else { return Ok(()) };
     // Deleted, or corrected: the next turn sees it.
     let is_same = repo::package_of(&mut tx, &need.target.id).await?;

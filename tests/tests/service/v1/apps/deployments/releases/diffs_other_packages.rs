@@ -240,10 +240,30 @@ async fn a_package_is_looked_at_although_the_clock_was_set_back() {
     attached(&app, 1).await;
     app.clock.advance(-DAY);
     app.clock.advance(HOUR);
+    ada.upload("demo", "Production", &package("harmless").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    app.clock.advance(MINUTE);
+    app.diffs_settled().await;
+    let known = app.number("SELECT MAX(made_time) FROM package_diffs WHERE blob_sha256 IS NOT NULL").await;
+    assert_eq!(known, app.clock.now().as_millis(), "looked at now");
+    assert!(size(&app, &staging, text(&first, "packageHash")).await < 20_000, "the diff");
     ada.upload("demo", "Production", &package_with("three", &["CodePush/x/f"]).0, json!({ "appVersion": "1.0.0" })).await.assert(201);
     app.clock.advance(MINUTE);
     app.diffs_settled().await;
     assert!(size(&app, &staging, text(&first, "packageHash")).await > 40_000, "the whole bundle");
-    let made = app.number("SELECT MAX(made_time) FROM package_diffs").await;
-    assert!(made <= app.clock.now().as_millis(), "what is known has the time of now");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_diff_that_was_refused_goes_although_the_server_died_before_it_did() {
+    let app = with_diffs().await;
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    let first = upload(&ada, "Staging", &package("one")).await;
+    upload(&ada, "Staging", &package("two")).await;
+    attached(&app, 1).await;
+    app.diffs_settled().await;
+    app.change("UPDATE package_diffs SET blob_sha256 = NULL, size = 0, problem = 'unsafe_names'", &[]).await;
+    let info = json!({ "packageInfo": { "label": "v2", "description": "Another one" } });
+    ada.patch("/v1/apps/demo/deployments/Staging/release", info).await.assert(200);
+    app.diffs_settled().await;
+    assert!(size(&app, &staging, text(&first, "packageHash")).await > 40_000, "the whole bundle");
 }

@@ -6,16 +6,16 @@ use tokio::time::{Instant, sleep_until};
 
 /// How much longer the rest after a piece of work is than the work took.
 const REST: u32 = 3;
-/// The longest rest.
-const MAX_REST: Duration = Duration::from_secs(10);
+/// The longest rest: the diffs of a turn are offered at its end.
+const MAX_REST: Duration = Duration::from_secs(2);
 
 /// When this process may go on with making diffs.
 #[derive(Debug, Default)]
-pub struct Pace {
+pub struct Throttle {
     rests_until: Option<Instant>,
 }
 
-impl Pace {
+impl Throttle {
     /// Waits for the end of the rest after the last piece of work.
     pub async fn rest(&self) {
         if let Some(end) = self.rests_until {
