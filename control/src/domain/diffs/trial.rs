@@ -103,7 +103,7 @@ impl Trial<'_> {
         access::apps::lock(&mut tx, self.of).await?;
         for base in bases {
             repo::forget(&mut tx, self.of, self.target, &base.blob_sha256).await?;
-            // A diff that is looked at again is there as before, unless it was dropped meanwhile: then no release has it.
+            // A diff that is looked at again is there as before, unless no release has it: it may have been dropped meanwhile.
             if let Some(row) = before.iter().find(|row| row.base_sha256 == base.blob_sha256)
                 && let Some(blob) = &row.blob_sha256
                 && !repo::deployments_with(&mut tx, self.of, blob).await?.is_empty()

@@ -565,10 +565,24 @@ async fn look_again(need: &mut Need, trial: &mut Trial<'_>, earlier: Vec<Release
     let mut tx = app.db.write().await?;
     // First, like everything else that changes several of these rows.
     access::apps::lock(&mut tx, of).await?;
+    let mut gone = Vec::new();
     for base in &harmless {
-        repo::note_look(&mut tx, of, target.target(), base, history.time).await?;
+        if repo::note_look(&mut tx, of, target.target(), base, history.time).await? == 0 {
+            gone.push(base);
+        }
+    }
+    let is_forgiven = !harmless.is_empty() && trial.attempts > 0;
+    if is_forgiven {
+        outbox::forgive(&mut tx, trial.lease).await?;
     }
     tx.commit().await?;
+    if is_forgiven {
+        trial.attempts = 0;
+    }
+    for base in gone {
+        // No release had it, so work on trial forgot it. The next turn makes it; the others need not wait.
+        need.made.remove(base);
+    }
     Ok(())
 }
 

@@ -267,3 +267,28 @@ async fn a_diff_that_was_refused_goes_although_the_server_died_before_it_did() {
     app.diffs_settled().await;
     assert!(size(&app, &staging, text(&first, "packageHash")).await > 40_000, "the whole bundle");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_on_trial_leaves_a_good_diff_as_it_was() {
+    const UNFINISHED: &str = "UPDATE package_diffs SET blob_sha256 = NULL, size = 0, problem = 'unfinished', made_time = CAST($1 AS BIGINT) \
+        WHERE base_sha256 = (SELECT blob_sha256 FROM releases WHERE label = 1) AND target_sha256 = (SELECT blob_sha256 FROM releases WHERE label = 3)";
+    const GOOD: &str = "SELECT CAST(p.made_time AS TEXT) || ' ' || CAST(p.times AS TEXT) FROM package_diffs p JOIN releases b ON b.blob_sha256 = p.base_sha256 \
+        JOIN releases t ON t.blob_sha256 = p.target_sha256 WHERE b.label = 2 AND t.label = 3 AND p.blob_sha256 IS NOT NULL";
+    let app = with_diffs().await;
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    let mut hashes = Vec::new();
+    for content in ["zero", "one", "two"] {
+        hashes.push(text(&upload(&ada, "Staging", &package(content)).await, "packageHash").to_owned());
+        app.diffs_settled().await;
+    }
+    // A process ended while it made the diff from v1, so all that is done for v3 is on trial.
+    app.clock.advance(HOUR);
+    assert_eq!(app.change(UNFINISHED, &[&app.clock.now().0.to_string()]).await, 1);
+    ada.upload("demo", "Production", &package("harmless").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    app.clock.advance(MINUTE);
+    app.diffs_settled().await;
+    assert_eq!(app.texts(GOOD, &[]).await, [format!("{} 1", app.clock.now().as_millis())], "looked at, and not made again");
+    assert!(size(&app, &staging, &hashes[1]).await < 20_000, "the diff from v2");
+    assert!(size(&app, &staging, &hashes[0]).await > 40_000, "v1 has none");
+}
