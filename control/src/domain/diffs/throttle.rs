@@ -25,8 +25,40 @@ impl Throttle {
 
     /// Notes how long a piece of work took that ended just now.
     pub(super) fn worked(&mut self, took: Duration) {
-        let end = Instant::now() + (took * REST).min(MAX_REST);
+        let end = Instant::now() + took.saturating_mul(REST).min(MAX_REST);
         // What took a moment does not end a longer rest.
         self.rests_until = self.rests_until.max(Some(end));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn rested(throttle: &Throttle) -> Duration {
+        let start = Instant::now();
+        throttle.rest().await;
+        start.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rest_is_three_times_as_long_as_the_work_and_two_seconds_at_most() {
+        let mut throttle = Throttle::default();
+        assert_eq!(rested(&throttle).await, Duration::ZERO);
+        throttle.worked(Duration::from_millis(500));
+        assert_eq!(rested(&throttle).await, Duration::from_millis(1_500));
+        assert_eq!(rested(&throttle).await, Duration::ZERO);
+        throttle.worked(Duration::from_secs(60));
+        assert_eq!(rested(&throttle).await, Duration::from_secs(2));
+        throttle.worked(Duration::MAX);
+        assert_eq!(rested(&throttle).await, Duration::from_secs(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_short_piece_of_work_does_not_end_a_longer_rest() {
+        let mut throttle = Throttle::default();
+        throttle.worked(Duration::from_millis(500));
+        throttle.worked(Duration::from_millis(1));
+        assert_eq!(rested(&throttle).await, Duration::from_millis(1_500));
     }
 }

@@ -20,6 +20,22 @@ pub(super) async fn with_diffs() -> TestApp {
     TestApp::spawn_with(Options::default().with("DIFFS", "on")).await
 }
 
+/// Ada's app `demo`, on a server that makes diffs.
+pub(super) struct Demo {
+    pub(super) app: TestApp,
+    pub(super) ada: Client,
+    /// The keys of its deployments.
+    pub(super) production: String,
+    pub(super) staging: String,
+}
+
+pub(super) async fn demo() -> Demo {
+    let app = with_diffs().await;
+    let ada = app.sign_up("ada").await;
+    let (production, staging) = ada.create_app("demo").await;
+    Demo { app, ada, production, staging }
+}
+
 /// A package of a large file that stays, and a small one with this content.
 pub(super) fn package(content: &str) -> Bundle {
     Bundle::of(&[("CodePush/main.jsbundle", content.as_bytes()), ("CodePush/assets/video.mp4", &noise(1))])
@@ -90,9 +106,7 @@ pub(super) async fn attached(app: &TestApp, count: i64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_gets_the_diff_from_the_package_that_it_has() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, key) = ada.create_app("demo").await;
+    let Demo { app, ada, staging: key, .. } = demo().await;
     let (one, two) = (package("one"), package("two"));
     let first = upload(&ada, "Staging", &one).await;
     let second = upload(&ada, "Staging", &two).await;
@@ -122,9 +136,7 @@ async fn a_device_gets_the_diff_from_the_package_that_it_has() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promotions_and_rollbacks_share_diffs_and_a_rollback_has_one_from_what_it_replaces() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (production, staging) = ada.create_app("demo").await;
+    let Demo { app, ada, production, staging } = demo().await;
     let bundles: Vec<Bundle> = (1..=8).map(|number| package(&number.to_string())).collect();
     let mut hashes = Vec::new();
     for bundle in &bundles {
@@ -154,9 +166,7 @@ async fn promotions_and_rollbacks_share_diffs_and_a_rollback_has_one_from_what_i
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_diff_carries_the_signature_of_its_release_or_deletes_the_one_before() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (production, staging) = ada.create_app("demo").await;
+    let Demo { app, ada, production, staging } = demo().await;
     let signed = |content: &str, signature: Option<&str>| {
         let files = [("CodePush/main.jsbundle", content.as_bytes()), ("CodePush/assets/video.mp4", &noise(1))];
         let signature = signature.map(|signature| ("CodePush/.codepushrelease", signature.as_bytes()));
@@ -193,9 +203,7 @@ async fn a_diff_carries_the_signature_of_its_release_or_deletes_the_one_before()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_poisoned_package_fails_alone_and_is_tried_again() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (production, staging) = ada.create_app("demo").await;
+    let Demo { app, ada, production, staging } = demo().await;
     let poisoned = package("poisoned");
     let base = upload(&ada, "Staging", &package("one")).await;
     upload(&ada, "Production", &package("one")).await;
@@ -249,9 +257,7 @@ pub(super) async fn move_devices(app: &TestApp, key: &str, label: usize, first: 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn diffs_follow_the_devices_within_an_hour() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, key) = ada.create_app("demo").await;
+    let Demo { app, ada, staging: key, .. } = demo().await;
     let mut hashes = Vec::new();
     for number in 1..=60 {
         let release = upload(&ada, "Staging", &package(&number.to_string())).await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tests::{Cli, TestApp};
 
-use super::diffs::{MINUTE, attached, check, download, package, text, upload, with_diffs};
+use super::diffs::{Demo, MINUTE, attached, check, demo, download, package, text, upload};
 
 const TEXT: &str = "the server's disk is nearly full";
 
@@ -20,9 +20,7 @@ async fn problems(app: &TestApp) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_nearly_full_disk_has_no_diffs_made_until_there_is_room_again() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, key) = ada.create_app("demo").await;
+    let Demo { app, ada, staging: key, .. } = demo().await;
     app.state().storage.disk().fill(true);
     let first = upload(&ada, "Staging", &package("one")).await;
     let newest = package("three");

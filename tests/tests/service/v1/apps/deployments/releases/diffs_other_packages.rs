@@ -4,15 +4,13 @@ use serde_json::json;
 use shared::hash::{BlobKey, Sha256Hex};
 use tests::{Bundle, Client, TestApp};
 
-use super::diffs::{HOUR, MINUTE, attached, check, move_devices, package, package_with, text, upload, with_diffs};
+use super::diffs::{Demo, HOUR, MINUTE, attached, check, demo, move_devices, package, package_with, text, upload, with_diffs};
 
 const DAY: i64 = 24 * HOUR;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_where_an_earlier_diff_may_have_left_an_empty_folder_has_no_diff() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, staging) = ada.create_app("demo").await;
+    let Demo { app, ada, staging, .. } = demo().await;
     let mut hashes = Vec::new();
     for bundle in [package_with("one", &["CodePush/x/f"]), package("two"), package_with("three", &["CodePush/x"])] {
         hashes.push(text(&upload(&ada, "Staging", &bundle).await, "packageHash").to_owned());
@@ -33,9 +31,7 @@ async fn a_file_where_an_earlier_diff_may_have_left_an_empty_folder_has_no_diff(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_diff_is_not_offered_again_if_a_package_after_it_has_a_folder_in_the_place_of_its_file() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, staging) = ada.create_app("demo").await;
+    let Demo { app, ada, staging, .. } = demo().await;
     let mut hashes = Vec::new();
     for bundle in [package("one"), package_with("two", &["CodePush/x"]), package_with("three", &["CodePush/x/f"])] {
         hashes.push(text(&upload(&ada, "Staging", &bundle).await, "packageHash").to_owned());
@@ -65,9 +61,7 @@ async fn disable(client: &Client, label: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_diff_that_stayed_is_looked_at_again_when_its_release_is_offered_again() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, staging) = ada.create_app("demo").await;
+    let Demo { app, ada, staging, .. } = demo().await;
     let first = upload(&ada, "Staging", &package("one")).await;
     let size = async || check(&app, &staging, Some(text(&first, "packageHash"))).await["package_size"].as_u64().unwrap();
     let looks = async || {
@@ -111,9 +105,7 @@ async fn a_diff_that_stayed_is_looked_at_again_when_its_release_is_offered_again
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_diff_that_stays_for_a_few_devices_is_looked_at_again_too() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, staging) = ada.create_app("demo").await;
+    let Demo { app, ada, staging, .. } = demo().await;
     let first = upload(&ada, "Staging", &package("one")).await;
     let size = async || check(&app, &staging, Some(text(&first, "packageHash"))).await["package_size"].as_u64().unwrap();
     move_devices(&app, &staging, 1, 0, 10).await;
@@ -145,9 +137,7 @@ async fn promote(client: &Client) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_diff_that_a_package_prevents_goes_in_every_deployment_that_shares_it() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (production, staging) = ada.create_app("demo").await;
+    let Demo { app, ada, production, staging } = demo().await;
     ada.post("/v1/apps/demo/deployments", json!({ "name": "Canary" })).await.assert(201);
     let first = upload(&ada, "Staging", &package("one")).await;
     promote(&ada).await;
@@ -179,9 +169,7 @@ fn reordered(content: &str) -> Bundle {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_diff_stays_although_another_bundle_of_its_package_is_damaged() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, staging) = ada.create_app("demo").await;
+    let Demo { app, ada, staging, .. } = demo().await;
     let first = upload(&ada, "Staging", &package("one")).await;
     upload(&ada, "Staging", &package("two")).await;
     attached(&app, 1).await;
@@ -230,9 +218,7 @@ async fn an_imported_package_is_looked_at_although_it_was_uploaded_long_ago() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_package_is_looked_at_although_the_clock_was_set_back() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, staging) = ada.create_app("demo").await;
+    let Demo { app, ada, staging, .. } = demo().await;
     let first = upload(&ada, "Staging", &package("one")).await;
     app.diffs_settled().await;
     app.clock.advance(DAY);
@@ -254,9 +240,7 @@ async fn a_package_is_looked_at_although_the_clock_was_set_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_diff_that_was_refused_goes_although_the_server_died_before_it_did() {
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, staging) = ada.create_app("demo").await;
+    let Demo { app, ada, staging, .. } = demo().await;
     let first = upload(&ada, "Staging", &package("one")).await;
     upload(&ada, "Staging", &package("two")).await;
     attached(&app, 1).await;
@@ -274,9 +258,7 @@ async fn a_look_on_trial_leaves_a_good_diff_as_it_was() {
         WHERE base_sha256 = (SELECT blob_sha256 FROM releases WHERE label = 1) AND target_sha256 = (SELECT blob_sha256 FROM releases WHERE label = 3)";
     const GOOD: &str = "SELECT CAST(p.made_time AS TEXT) || ' ' || CAST(p.times AS TEXT) FROM package_diffs p JOIN releases b ON b.blob_sha256 = p.base_sha256 \
         JOIN releases t ON t.blob_sha256 = p.target_sha256 WHERE b.label = 2 AND t.label = 3 AND p.blob_sha256 IS NOT NULL";
-    let app = with_diffs().await;
-    let ada = app.sign_up("ada").await;
-    let (_, staging) = ada.create_app("demo").await;
+    let Demo { app, ada, staging, .. } = demo().await;
     let mut hashes = Vec::new();
     for content in ["zero", "one", "two"] {
         hashes.push(text(&upload(&ada, "Staging", &package(content)).await, "packageHash").to_owned());
