@@ -16,6 +16,7 @@ use super::runner::{Job, Pause};
 use crate::domain::context::Context;
 use crate::domain::diffs::repo;
 use crate::domain::diffs::throttle::Throttle;
+use crate::domain::diffs::trial;
 use crate::domain::diffs::turn::{self, Suspended};
 use crate::domain::error::{Error, Result, chain};
 use crate::domain::outbox::{self, Lease};
@@ -28,6 +29,8 @@ const RENEWAL: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_secs(1);
 /// How often the job looks where devices have moved, in milliseconds.
 const FOLLOW: i64 = 30 * 60 * 1_000;
+/// How much later than its minute a report may be stored, in milliseconds: it waits at the edge.
+const LATE: i64 = 10 * 60 * 1_000;
 /// How far back it looks at first, in milliseconds: as far as minutes are kept.
 const FIRST_LOOK: i64 = 48 * 60 * 60 * 1_000;
 /// The longest wait after failures of an app, in milliseconds.
@@ -58,8 +61,8 @@ pub struct Diffs {
     followed: Option<UnixMillis>,
     /// The last turns of accounts.
     turns: HashMap<String, Last>,
-    /// What is being worked on.
-    lease: Option<Lease>,
+    /// What is being worked on, and since when.
+    working: Option<(Lease, UnixMillis)>,
     /// Where turns were suspended, and when, by the key of the app's row.
     suspended: HashMap<String, (UnixMillis, Suspended)>,
     throttle: Throttle,
@@ -73,7 +76,7 @@ impl Diffs {
             queue,
             followed: None,
             turns: HashMap::new(),
-            lease: None,
+            working: None,
             suspended: HashMap::new(),
             throttle: Throttle::default(),
         }
@@ -85,8 +88,7 @@ impl Diffs {
         let since = match self.followed {
             // A clock that was set back must not stop it.
             Some(last) if now.as_millis().abs_diff(last.as_millis()) < FOLLOW.unsigned_abs() => return Ok(()),
-            // The minute in which it last looked may have gone on.
-            Some(last) => last.min(now).plus_millis(-60_000),
+            Some(last) => last.min(now).plus_millis(-LATE),
             None => now.plus_millis(-FIRST_LOOK),
         };
         let mut after = String::new();
@@ -130,14 +132,14 @@ impl Job for Diffs {
         self.throttle.rest().await;
         let Some((lease, account)) = self.claim().await? else { return Ok(Pause::AtMost(TICK)) };
         let began = self.context.now();
-        let lease = self.lease.insert(lease);
+        let (lease, _) = self.working.insert((lease, began));
         self.suspended.retain(|_, (at, _)| (0..MAX_SUSPENDED).contains(&began.as_millis().saturating_sub(at.as_millis())));
         let mut suspended = self.suspended.remove(&lease.key).map(|(_, suspended)| suspended);
-        let worked = Box::pin(work(&self.context, lease, &mut suspended, &mut self.throttle)).await;
+        let worked = Box::pin(work(&self.context, lease, began, &mut suspended, &mut self.throttle)).await;
         if let Some(suspended) = suspended {
             self.suspended.insert(lease.key.clone(), (self.context.now(), suspended));
         }
-        self.lease = None;
+        self.working = None;
         let now = self.context.now();
         let took = now.as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_REST);
         self.turns.insert(account, Last { ended: now, rests_until: now.plus_millis(took) });
@@ -150,20 +152,15 @@ impl Job for Diffs {
 
     /// Leaves what it was working on to the next process. A lease that expires counts as a failure of the work.
     async fn finish(self) {
-        let Some(lease) = &self.lease else { return };
-        let released = async {
-            let mut tx = self.context.db.write().await?;
-            outbox::release(&mut tx, lease).await?;
-            tx.commit().await
-        };
-        if let Err(error) = released.await {
-            tracing::warn!(app.id = lease.key, cause = chain(&Error::from(error)), "failed to release the work on diffs");
+        let Some((lease, began)) = &self.working else { return };
+        if let Err(error) = trial::release(&self.context, lease, *began).await {
+            tracing::warn!(app.id = lease.key, cause = chain(&error), "failed to release the work on diffs");
         }
     }
 }
 
 /// Works on an app while renewing the lease. If the lease is lost, the work is dropped: somebody else does it.
-async fn work(app: &Context, lease: &Lease, suspended: &mut Option<Suspended>, throttle: &mut Throttle) -> Result<()> {
+async fn work(app: &Context, lease: &Lease, began: UnixMillis, suspended: &mut Option<Suspended>, throttle: &mut Throttle) -> Result<()> {
     let mut renewal = interval(RENEWAL);
     renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let renewed = async {
@@ -184,8 +181,5 @@ async fn work(app: &Context, lease: &Lease, suspended: &mut Option<Suspended>, t
     let Err(error) = worked else { return Ok(()) };
     let delay = (1_000_i64 << lease.attempts.clamp(0, 10)).min(MAX_DELAY);
     tracing::warn!(app.id = lease.key, cause = chain(&error), "diffs of an app could not be made; retrying later");
-    let mut tx = app.db.write().await?;
-    outbox::retry_later(&mut tx, lease, app.now().plus_millis(delay), UnixMillis(0)).await?;
-    tx.commit().await?;
-    Ok(())
+    trial::retry_later(app, lease, began, app.now().plus_millis(delay)).await
 }

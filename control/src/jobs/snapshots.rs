@@ -198,7 +198,9 @@ impl Pusher {
         for Push { lease, outcome, .. } in pushes {
             let delay = delay(lease.attempts).max(pause);
             match outcome {
-                Outcome::Untouched => outbox::release(&mut tx, lease).await?,
+                Outcome::Untouched => {
+                    outbox::release(&mut tx, lease).await?;
+                }
                 Outcome::Refused => snapshots::record_refusal(&mut tx, lease, now, delay).await?,
                 Outcome::Lost => snapshots::record_unknown_outcome(&mut tx, lease, now, delay).await?,
                 Outcome::Written(version) => drop(snapshots::record_success(&mut tx, lease, *version, began, now).await?),

@@ -73,6 +73,8 @@ pub struct Base<'r> {
 /// A package that devices may have.
 struct Candidate<'r> {
     base: Base<'r>,
+    /// The label of its newest release before the target, if there is one.
+    earlier: Option<i64>,
     devices: i64,
     is_chosen: bool,
 }
@@ -94,9 +96,10 @@ pub fn choose<'r>(
     {
         queue.extend(place_of(&replaced.package_hash));
     }
-    // Candidates are in the order of their newest release.
-    let older = candidates.iter().enumerate().filter(|(_, candidate)| candidate.base.release.label < target.label);
-    queue.extend(older.take(NEWEST).map(|(place, _)| place));
+    let mut earlier: Vec<(i64, usize)> =
+        candidates.iter().enumerate().filter_map(|(place, candidate)| Some((candidate.earlier?, place))).collect();
+    earlier.sort_unstable_by_key(|(label, _)| Reverse(*label));
+    queue.extend(earlier.into_iter().take(NEWEST).map(|(_, place)| place));
     let all: i64 = candidates.iter().map(|candidate| candidate.devices).sum();
     let mut by_devices: Vec<usize> = (0..candidates.len()).filter(|place| candidates.get(*place).is_some_and(|c| c.devices > 0)).collect();
     by_devices.sort_by_key(|place| Reverse(candidates.get(*place).map_or(0, |candidate| candidate.devices)));
@@ -143,15 +146,17 @@ fn candidates<'r>(
             continue;
         }
         let devices = devices.get(&release.label).copied().unwrap_or_default().max(0);
+        let earlier = Some(release.label).filter(|label| *label < target.label);
         let Some(place) = places.get_mut(*package) else { continue };
         if let Some(candidate) = place.and_then(|place| candidates.get_mut(place)) {
             candidate.devices = candidate.devices.saturating_add(devices);
+            candidate.earlier = candidate.earlier.or(earlier);
             continue;
         }
         *place = Some(candidates.len());
         // A package of one file has no diffs.
         let known = if release.manifest_sha256.is_some() { known(&release.blob_sha256) } else { Some(Known::Failed) };
-        candidates.push(Candidate { base: Base { release, known }, devices, is_chosen: false });
+        candidates.push(Candidate { base: Base { release, known }, earlier, devices, is_chosen: false });
     }
     candidates
 }

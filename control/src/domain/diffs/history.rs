@@ -18,7 +18,7 @@ use crate::domain::error::Result;
 /// How many packages of an app are looked at, the newest first.
 const MOST: i64 = 50;
 /// A release may have become visible so much later than its time says, in milliseconds: its transaction took a while, or another machine's clock differs.
-const OVERLAP: i64 = 10_000;
+const OVERLAP: i64 = 30_000;
 
 /// The newest packages of an app.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ pub(super) async fn look(
             continue;
         }
         let own = bases.iter().find(|base| base.blob_sha256 == **bundle).map(std::slice::from_ref);
-        let reading = Box::pin(packages::layout(trial.app, trial.of, bundle));
+        let reading = || Box::pin(packages::layout(trial.app, trial.of, bundle));
         match trial.run(own.unwrap_or(bases), Problem::BaseDamaged, reading).await? {
             Ok(layout) => {
                 found = blocking(move || {

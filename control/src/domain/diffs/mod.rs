@@ -26,7 +26,7 @@ mod problem;
 pub mod repo;
 mod surplus;
 pub mod throttle;
-mod trial;
+pub mod trial;
 pub mod turn;
 
 pub use problem::{Problem, Reason, UnsafeFile};

@@ -33,7 +33,7 @@ pub enum Problem {
     NoRoom,
     /// The server's disk is nearly full.
     DiskFull,
-    /// The process ended again and again while the diff was being made.
+    /// The process ended again and again while the diff was being made, or it took too long.
     Unfinished,
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for Problem {
             Self::NotApplicable => "applying the diff did not give the release's files",
             Self::NoRoom => "there is no room for it: the account's diffs have as many bytes as they may",
             Self::DiskFull => "the server's disk is nearly full",
-            Self::Unfinished => "the server stopped again and again while it made the diff",
+            Self::Unfinished => "the server stopped again and again while it made the diff, or it took too long",
         })
     }
 }

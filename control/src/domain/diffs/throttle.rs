@@ -48,7 +48,7 @@ mod tests {
         throttle.worked(Duration::from_millis(500));
         assert_eq!(rested(&throttle).await, Duration::from_millis(1_500));
         assert_eq!(rested(&throttle).await, Duration::ZERO);
-        throttle.worked(Duration::from_secs(60));
+        throttle.worked(Duration::from_mins(1));
         assert_eq!(rested(&throttle).await, Duration::from_secs(2));
         throttle.worked(Duration::MAX);
         assert_eq!(rested(&throttle).await, Duration::from_secs(2));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use shared::ids::AppId;
+use shared::time::UnixMillis;
 use tokio::time::timeout;
 
 use super::Problem;
@@ -11,6 +12,7 @@ use crate::domain::access;
 use crate::domain::context::Context;
 use crate::domain::error::{Cause, Error, Result, chain};
 use crate::domain::outbox::{self, Lease};
+use crate::infra::db::WriteTx;
 
 /// How long reading a package may take: a storage may send a byte now and then.
 const READING: Duration = Duration::from_mins(10);
@@ -19,11 +21,13 @@ const WORKING: Duration = Duration::from_mins(20);
 /// After so many failures of an app with nothing done in between, what is tried next is on trial.
 const PATIENCE: i64 = 4;
 
-/// Why work on a package failed. Both may pass.
+/// Why work on a package failed. All may pass.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The package could not be read: if that stays so, it is damaged.
     Reading(Error),
+    /// The work took too long.
+    Late(Error),
     /// Anything else, such as a full disk or a storage that takes no diff. It says nothing about the package.
     Other(Error),
 }
@@ -56,7 +60,8 @@ pub(super) async fn in_time<T>(reading: impl Future<Output = Worked<T>>) -> Work
 }
 
 /// The work on the diffs of one release. On trial, a package counts as one that ends the process until the work on it has ended: if it never does, this is what
-/// stays recorded. If the package cannot be read on trial, that is recorded, too, if the storage is there. Another failure never is.
+/// stays recorded. If the package cannot be read twice on trial, or the work takes too long, that is recorded, too, if the storage is there. Another failure never
+/// is.
 #[derive(Debug)]
 pub(super) struct Trial<'w> {
     pub app: &'w Context,
@@ -70,19 +75,15 @@ pub(super) struct Trial<'w> {
 }
 
 impl Trial<'_> {
-    /// Does some work for the diffs from these packages. `problem` is what a failure on trial means. Errors: those that may pass.
-    pub(super) async fn run<T>(
+    /// Does some work for the diffs from these packages. `problem` is what a package has that cannot be read on trial. Errors: those that may pass.
+    pub(super) async fn run<T, W: Future<Output = Worked<T>>>(
         &self,
         bases: &[ReleaseRow],
         problem: Problem,
-        work: impl Future<Output = Worked<T>>,
+        work: impl Fn() -> W,
     ) -> Result<std::result::Result<T, Problem>> {
-        let work = async {
-            let late = |_| Err(Error::unavailable("making a diff took too long").into());
-            timeout(WORKING, work).await.unwrap_or_else(late)
-        };
         if !self.is_on() {
-            return work.await.map_err(Error::from);
+            return bounded(work()).await.map_err(Error::from);
         }
         let mut tx = self.app.db.write().await?;
         // First, like everything else that changes several of these rows.
@@ -92,13 +93,7 @@ impl Trial<'_> {
             repo::record(&mut tx, self.of, self.target, &failed(base, Problem::Unfinished, self.app)).await?;
         }
         tx.commit().await?;
-        let done = match work.await {
-            Err(Failure::Reading(error)) if self.app.storage.probe().await.is_ok() => {
-                tracing::warn!(cause = chain(&error), problem = problem.as_str(), "a package for a diff cannot be read");
-                Ok(Err(problem))
-            }
-            done => done.map_err(Error::from),
-        };
+        let done = self.judge(problem, work).await;
         let mut tx = self.app.db.write().await?;
         access::apps::lock(&mut tx, self.of).await?;
         for base in bases {
@@ -113,6 +108,33 @@ impl Trial<'_> {
         }
         tx.commit().await?;
         done
+    }
+
+    /// Works, once more if a package cannot be read, and says what a failure means.
+    async fn judge<T, W: Future<Output = Worked<T>>>(
+        &self,
+        problem: Problem,
+        work: impl Fn() -> W,
+    ) -> Result<std::result::Result<T, Problem>> {
+        let mut done = bounded(work()).await;
+        if matches!(done, Err(Failure::Reading(_))) && self.is_storage_there().await {
+            // The app's earlier failures may have had other causes.
+            done = bounded(work()).await;
+        }
+        let (error, problem) = match done {
+            Err(Failure::Reading(error)) => (error, problem),
+            Err(Failure::Late(error)) => (error, Problem::Unfinished),
+            done => return done.map_err(Error::from),
+        };
+        if !self.is_storage_there().await {
+            return Err(error);
+        }
+        tracing::warn!(cause = chain(&error), problem = problem.as_str(), "a package is recorded as the cause of failures");
+        Ok(Err(problem))
+    }
+
+    async fn is_storage_there(&self) -> bool {
+        self.app.storage.probe().await.is_ok()
     }
 
     /// Whether what is done now is on trial.
@@ -136,9 +158,43 @@ impl Trial<'_> {
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Reading(error) | Failure::Other(error) => error,
+            Failure::Reading(error) | Failure::Late(error) | Failure::Other(error) => error,
         }
     }
+}
+
+/// Works for a while at most.
+async fn bounded<T>(work: impl Future<Output = Worked<T>>) -> Worked<T> {
+    timeout(WORKING, work).await.unwrap_or_else(|_| Err(Failure::Late(Error::unavailable("making a diff took too long"))))
+}
+
+/// Counts a failure of the work on an app's diffs: it is tried again at `next`. What was on trial since the work began did not end the process, so it is forgotten.
+/// Nothing is changed if the lease was lost.
+pub async fn retry_later(app: &Context, lease: &Lease, began: UnixMillis, next: UnixMillis) -> Result<()> {
+    let (mut tx, of) = locked(app, lease).await?;
+    if outbox::retry_later(&mut tx, lease, next, UnixMillis(0)).await? {
+        repo::forget_unfinished(&mut tx, &of, began).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Leaves the work on an app's diffs to the next process, without counting a failure. What was on trial since the work began is forgotten.
+pub async fn release(app: &Context, lease: &Lease, began: UnixMillis) -> Result<()> {
+    let (mut tx, of) = locked(app, lease).await?;
+    if outbox::release(&mut tx, lease).await? {
+        repo::forget_unfinished(&mut tx, &of, began).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// A transaction that has locked the leased app: first, like everything else that changes several rows of its diffs.
+async fn locked(app: &Context, lease: &Lease) -> Result<(WriteTx, AppId)> {
+    let of = AppId::try_from(lease.key.as_str()).map_err(Error::internal)?;
+    let mut tx = app.db.write().await?;
+    access::apps::lock(&mut tx, &of).await?;
+    Ok((tx, of))
 }
 
 /// The row of a diff that cannot be made.

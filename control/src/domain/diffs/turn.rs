@@ -487,8 +487,7 @@ async fn make_missing(
     let target = if let Err(problem) = room(app, of).await? {
         Err(problem)
     } else {
-        let reading = Box::pin(packages::target(app, of, &need.target));
-        trial.run(&missing, Problem::TargetDamaged, reading).await?
+        trial.run(&missing, Problem::TargetDamaged, || Box::pin(packages::target(app, of, &need.target))).await?
     };
     let ready = match target {
         Ok(target) => {
@@ -505,7 +504,7 @@ async fn make_missing(
         }
         let row = match &ready {
             Ok(ready) => {
-                let making = Box::pin(make(app, of, ready, &base));
+                let making = || Box::pin(make(app, of, ready, &base));
                 let made = trial.run(std::slice::from_ref(&base), Problem::BaseDamaged, making).await?;
                 made.unwrap_or_else(|problem| failed(&base, problem, app))
             }
@@ -541,7 +540,7 @@ async fn look_again(need: &mut Need, trial: &mut Trial<'_>, earlier: Vec<Release
         return Ok(());
     }
     let newer: Vec<&Sha256Hex> = newer.into_iter().collect();
-    let reading = Box::pin(packages::manifest(app, of, &target, Problem::TargetDamaged));
+    let reading = || Box::pin(packages::manifest(app, of, &target, Problem::TargetDamaged));
     let buried = match trial.run(&bases, Problem::TargetDamaged, reading).await? {
         Ok(manifest) => Ok(history::look(trial, &newer, &need.made, &bases, &manifest).await?),
         Err(problem) => Err(problem),
@@ -592,7 +591,7 @@ async fn prevented(trial: &Trial<'_>, buried: &Buried, base: &ReleaseRow) -> Res
     if buried.prevented(&Manifest::new()).is_none() {
         return Ok(None);
     }
-    let reading = Box::pin(packages::manifest(trial.app, trial.of, base, Problem::BaseDamaged));
+    let reading = || Box::pin(packages::manifest(trial.app, trial.of, base, Problem::BaseDamaged));
     Ok(match trial.run(std::slice::from_ref(base), Problem::BaseDamaged, reading).await? {
         Ok(manifest) => buried.prevented(&manifest).map(|_| Problem::UnsafeNames),
         Err(problem) => Some(problem),

@@ -166,11 +166,11 @@ pub async fn renew(tx: &mut WriteTx, lease: &Lease, until: UnixMillis) -> sqlx::
     Ok(renewed == 1)
 }
 
-/// Releases a lease whose work was not started, or is to be done from the start.
-pub async fn release(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<()> {
+/// Releases a lease whose work was not started, or is to be done from the start. `false` if the lease was lost.
+pub async fn release(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<bool> {
     let Lease { kind, key, owner, .. } = lease;
-    on_write!(tx, |conn| sqlx::query(RELEASE).bind(kind.as_str()).bind(key).bind(owner).execute(conn).await)?;
-    Ok(())
+    let released = on_write!(tx, |conn| sqlx::query(RELEASE).bind(kind.as_str()).bind(key).bind(owner).execute(conn).await)?;
+    Ok(released == 1)
 }
 
 /// Deletes a row whose work is done or given up. `false` if the lease was lost and another process owns the row.

@@ -69,7 +69,10 @@ async fn what_has_to_be_repaired_is_a_notice_that_says_what_to_do() {
         ("target_damaged", ["The stored bundle of v3 is missing or damaged, so no diffs can be made.", "storage verify"]),
         ("base_damaged", ["There is no diff from v2: the stored bundle is missing or damaged.", "storage verify"]),
         ("not_applicable", ["There is no diff from v2: applying it did not give the files of v3", "Report it to your administrator"]),
-        ("unfinished", ["There is no diff from v2: the server stopped again and again while it made the diff.", "enough memory"]),
+        (
+            "unfinished",
+            ["There is no diff from v2: the server stopped again and again while it made the diff, or it took too long.", "enough memory"],
+        ),
     ] {
         app.refuse_diff("Production", (2, 3), problem).await;
         let page = reader.open(&format!("{PRODUCTION}/releases/v3")).await.shows(texts[0]).shows(texts[1]);

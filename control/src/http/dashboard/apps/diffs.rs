@@ -113,7 +113,9 @@ fn faults(frame: &Frame, listing: &Listing) -> Result<Vec<Fault>> {
         let what = match problem {
             Problem::TargetDamaged => format!("The stored bundle of {label} is missing or damaged, so no diffs can be made."),
             Problem::BaseDamaged => format!("There is no diff from {names}: the stored bundle is missing or damaged."),
-            Problem::Unfinished => format!("There is no diff from {names}: the server stopped again and again while it made the diff."),
+            Problem::Unfinished => {
+                format!("There is no diff from {names}: the server stopped again and again while it made the diff, or it took too long.")
+            }
             _ => format!("There is no diff from {names}: applying it did not give the files of {label}, so it is not offered."),
         };
         // If several were found, the last one says most.

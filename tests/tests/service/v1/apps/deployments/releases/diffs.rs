@@ -244,6 +244,11 @@ async fn a_poisoned_package_fails_alone_and_is_tried_again() {
 /// Reports that devices now run this label: as many as given, numbered from `first` on.
 pub(super) async fn move_devices(app: &TestApp, key: &str, label: usize, first: usize, count: usize) {
     let now = app.clock.now().as_millis();
+    move_devices_at(app, key, label, (first, count), now).await;
+}
+
+/// As [`move_devices`], with reports that the edge received at `now`.
+pub(super) async fn move_devices_at(app: &TestApp, key: &str, label: usize, (first, count): (usize, usize), now: i64) {
     let reports: Vec<Value> = (first..first + count)
         .map(|device| {
             let id = format!("00000000-0000-7000-8000-{:012x}", now.unsigned_abs() * 1_000 % (1 << 40) + device as u64);
@@ -292,6 +297,27 @@ async fn diffs_follow_the_devices_within_an_hour() {
         assert!((5..=15).contains(&count), "{count} diffs");
     }
     assert_eq!(app.number("SELECT MAX(times) FROM package_diffs").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_package_that_is_released_again_counts_where_it_was_released_before() {
+    let mut app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    let mut hashes = Vec::new();
+    for content in ["one", "two", "three", "one"] {
+        hashes.push(text(&upload(&ada, "Staging", &package(content)).await, "packageHash").to_owned());
+    }
+    let info = json!({ "packageInfo": { "label": "v4", "isDisabled": true } });
+    ada.patch("/v1/apps/demo/deployments/Staging/release", info).await.assert(200);
+    app.stop().await;
+    app.configure("DIFFS", "on");
+    app.start().await;
+    attached(&app, 2).await;
+    app.diffs_settled().await;
+    let offered = check(&app, &staging, Some(&hashes[0])).await;
+    assert_eq!((offered["label"].as_str(), offered["package_hash"].as_str()), (Some("v3"), Some(hashes[2].as_str())));
+    assert!(offered["package_size"].as_u64().unwrap() < 20_000, "{offered}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -109,7 +109,7 @@ async fn an_altered_diff_is_dropped_in_all_releases_and_made_again_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_diff_of_which_nothing_is_left_expect_dropped_and_made_again() {
+async fn a_diff_whose_object_is_gone_is_dropped_and_made_again() {
     let log = logged::listen("control=info");
     let shared = shared(Options::default()).await;
     let [offer, _] = shared.offers().await;

@@ -13,7 +13,7 @@ use tests::logged;
 use tests::wait::until;
 use tests::{Bundle, Client, TestApp};
 
-use super::diffs::{HOUR, attached, check, package, package_with, text, upload};
+use super::diffs::{HOUR, MINUTE, attached, check, move_devices_at, package, package_with, text, upload};
 
 const DAY: i64 = 24 * HOUR;
 
@@ -378,6 +378,80 @@ async fn a_bucket_that_sends_a_byte_now_and_then_does_not_stop_the_job() {
     round.await.unwrap().unwrap();
     assert_eq!(app.number("SELECT attempts FROM outbox WHERE kind = 'diffs'").await, 1);
     assert!(log.lines().iter().any(|line| line.contains("work on a package for a diff took too long")), "{:?}", log.lines());
+}
+
+const ON_TRIAL: &str = "UPDATE outbox SET attempts = 4 WHERE kind = 'diffs'";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_stops_while_a_package_is_on_trial_does_not_blame_it() {
+    let app = with_bucket().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    for content in ["one", "two"] {
+        upload(&ada, "Staging", &package(content)).await;
+    }
+    let (state, _folder) = second_process(&app).await;
+    let mut stopped = job(&state);
+    app.change(ON_TRIAL, &[]).await;
+    app.bucket_ref().slow_down(&key(&app, &package("two")).await.to_string());
+    tokio::select! {
+        round = stopped.round() => panic!("it ended: {round:?}"),
+        () = until("the package is read", async || (app.bucket_ref().slow_reads() > 0).then_some(())) => {}
+    }
+    assert_eq!(problems(&app).await, ["unfinished"]);
+    stopped.finish().await;
+    assert_eq!(problems(&app).await, [""; 0]);
+    assert_eq!(app.number("SELECT attempts FROM outbox WHERE kind = 'diffs'").await, 4);
+    app.bucket_ref().mend_reads();
+    work(&app, &mut job(&state)).await;
+    assert_eq!(diffs(&ada, "v2").await, [line("v1", "ready", Value::Null)]);
+}
+
+// On one thread, where the time of timeouts can be advanced.
+#[tokio::test]
+async fn a_package_on_trial_that_cannot_be_read_once_is_not_damaged() {
+    let app = with_bucket().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    for content in ["one", "two"] {
+        upload(&ada, "Staging", &package(content)).await;
+    }
+    let (state, _folder) = second_process(&app).await;
+    let mut job = job(&state);
+    app.change(ON_TRIAL, &[]).await;
+    app.bucket_ref().slow_down(&key(&app, &package("two")).await.to_string());
+    let round = tokio::spawn(async move { job.round().await.map(drop) });
+    until("the package is read", async || (app.bucket_ref().slow_reads() > 0).then_some(())).await;
+    app.bucket_ref().mend_reads();
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_mins(10)).await;
+    tokio::time::resume();
+    round.await.unwrap().unwrap();
+    assert_eq!(diffs(&ada, "v2").await, [line("v1", "ready", Value::Null)]);
+    assert_eq!(app.number("SELECT attempts FROM outbox WHERE kind = 'diffs'").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn devices_whose_reports_waited_at_the_edge_are_followed() {
+    let app = with_bucket().await;
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    let first = upload(&ada, "Staging", &package("1")).await;
+    for number in 2..=7 {
+        upload(&ada, "Staging", &package(&number.to_string())).await;
+    }
+    let (state, _folder) = second_process(&app).await;
+    let mut job = job(&state);
+    work(&app, &mut job).await;
+    app.clock.advance(HOUR);
+    job.round().await.unwrap();
+    // Received before that look, and stored after it.
+    move_devices_at(&app, &staging, 1, (0, 10), app.clock.now().as_millis() - 5 * MINUTE).await;
+    app.clock.advance(31 * MINUTE);
+    job.round().await.unwrap();
+    work(&app, &mut job).await;
+    let offered = check(&app, &staging, Some(text(&first, "packageHash"))).await;
+    assert!(offered["package_size"].as_u64().unwrap() < 20_000, "{offered}");
 }
 
 /// A package of so many files in deep folders, and a large one that stays.
