@@ -142,6 +142,7 @@ pub mod counting {
 pub mod jobs {
     pub use crate::domain::counting::{deletions::Round as DeletionRound, versions::round as versions_round};
     pub use crate::domain::diffs::throttle::Throttle as DiffThrottle;
+    pub use crate::domain::diffs::trial::Claim as DiffClaim;
     pub use crate::domain::diffs::turn::{Turn as DiffTurn, take as take_diffs};
     pub use crate::domain::outbox::Kind;
     pub use crate::jobs::runner::{Job, JobStatus, Pause, Runner};

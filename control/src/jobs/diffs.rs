@@ -16,7 +16,7 @@ use super::runner::{Job, Pause};
 use crate::domain::context::Context;
 use crate::domain::diffs::repo;
 use crate::domain::diffs::throttle::Throttle;
-use crate::domain::diffs::trial;
+use crate::domain::diffs::trial::Claim;
 use crate::domain::diffs::turn::{self, Suspended};
 use crate::domain::error::{Error, Result, chain};
 use crate::domain::outbox::{self, Lease};
@@ -29,8 +29,8 @@ const RENEWAL: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_secs(1);
 /// How often the job looks where devices have moved, in milliseconds.
 const FOLLOW: i64 = 30 * 60 * 1_000;
-/// How much later than its minute a report may be stored, in milliseconds: it waits at the edge.
-const LATE: i64 = 10 * 60 * 1_000;
+/// How much later than its minute begins a report may be stored, in milliseconds: it may wait at the edge for ten minutes.
+const LATE: i64 = 11 * 60 * 1_000;
 /// How far back it looks at first, in milliseconds: as far as minutes are kept.
 const FIRST_LOOK: i64 = 48 * 60 * 60 * 1_000;
 /// The longest wait after failures of an app, in milliseconds.
@@ -61,8 +61,8 @@ pub struct Diffs {
     followed: Option<UnixMillis>,
     /// The last turns of accounts.
     turns: HashMap<String, Last>,
-    /// What is being worked on, and since when.
-    working: Option<(Lease, UnixMillis)>,
+    /// What is being worked on, or was until its failure could not be recorded.
+    claim: Option<Claim>,
     /// Where turns were suspended, and when, by the key of the app's row.
     suspended: HashMap<String, (UnixMillis, Suspended)>,
     throttle: Throttle,
@@ -76,7 +76,7 @@ impl Diffs {
             queue,
             followed: None,
             turns: HashMap::new(),
-            working: None,
+            claim: None,
             suspended: HashMap::new(),
             throttle: Throttle::default(),
         }
@@ -126,24 +126,30 @@ impl Job for Diffs {
         if !self.context.settings.makes_diffs {
             return Ok(Pause::For(Duration::from_hours(1)));
         }
+        if let Some(claim) = &self.claim {
+            // The database failed, too.
+            retry_later(&self.context, claim).await?;
+            self.claim = None;
+        }
         if let Err(error) = self.follow().await {
             tracing::warn!(cause = chain(&error), "failed to look where devices have moved; retrying");
         }
         self.throttle.rest().await;
         let Some((lease, account)) = self.claim().await? else { return Ok(Pause::AtMost(TICK)) };
         let began = self.context.now();
-        let (lease, _) = self.working.insert((lease, began));
+        let claim = self.claim.insert(Claim { lease, began });
         self.suspended.retain(|_, (at, _)| (0..MAX_SUSPENDED).contains(&began.as_millis().saturating_sub(at.as_millis())));
-        let mut suspended = self.suspended.remove(&lease.key).map(|(_, suspended)| suspended);
-        let worked = Box::pin(work(&self.context, lease, began, &mut suspended, &mut self.throttle)).await;
+        let mut suspended = self.suspended.remove(&claim.lease.key).map(|(_, suspended)| suspended);
+        let worked = Box::pin(work(&self.context, claim, &mut suspended, &mut self.throttle)).await;
         if let Some(suspended) = suspended {
-            self.suspended.insert(lease.key.clone(), (self.context.now(), suspended));
+            self.suspended.insert(claim.lease.key.clone(), (self.context.now(), suspended));
         }
-        self.working = None;
         let now = self.context.now();
         let took = now.as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_REST);
         self.turns.insert(account, Last { ended: now, rests_until: now.plus_millis(took) });
-        worked.map(|()| Pause::For(Duration::ZERO))
+        worked?;
+        self.claim = None;
+        Ok(Pause::For(Duration::ZERO))
     }
 
     async fn woken(&mut self) {
@@ -152,15 +158,16 @@ impl Job for Diffs {
 
     /// Leaves what it was working on to the next process. A lease that expires counts as a failure of the work.
     async fn finish(self) {
-        let Some((lease, began)) = &self.working else { return };
-        if let Err(error) = trial::release(&self.context, lease, *began).await {
-            tracing::warn!(app.id = lease.key, cause = chain(&error), "failed to release the work on diffs");
+        let Some(claim) = &self.claim else { return };
+        if let Err(error) = claim.release(&self.context).await {
+            tracing::warn!(app.id = claim.lease.key, cause = chain(&error), "failed to release the work on diffs");
         }
     }
 }
 
 /// Works on an app while renewing the lease. If the lease is lost, the work is dropped: somebody else does it.
-async fn work(app: &Context, lease: &Lease, began: UnixMillis, suspended: &mut Option<Suspended>, throttle: &mut Throttle) -> Result<()> {
+async fn work(app: &Context, claim: &Claim, suspended: &mut Option<Suspended>, throttle: &mut Throttle) -> Result<()> {
+    let lease = &claim.lease;
     let mut renewal = interval(RENEWAL);
     renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let renewed = async {
@@ -175,11 +182,16 @@ async fn work(app: &Context, lease: &Lease, began: UnixMillis, suspended: &mut O
         }
     };
     let worked = tokio::select! {
-        worked = turn::take(app, lease, suspended, throttle) => worked.map(drop),
+        worked = turn::take(app, claim, suspended, throttle) => worked.map(drop),
         ended = renewed => ended,
     };
     let Err(error) = worked else { return Ok(()) };
-    let delay = (1_000_i64 << lease.attempts.clamp(0, 10)).min(MAX_DELAY);
     tracing::warn!(app.id = lease.key, cause = chain(&error), "diffs of an app could not be made; retrying later");
-    trial::retry_later(app, lease, began, app.now().plus_millis(delay)).await
+    retry_later(app, claim).await
+}
+
+/// Counts a failure.
+async fn retry_later(app: &Context, claim: &Claim) -> Result<()> {
+    let delay = (1_000_i64 << claim.lease.attempts.clamp(0, 10)).min(MAX_DELAY);
+    claim.retry_later(app, app.now().plus_millis(delay)).await
 }

@@ -52,7 +52,7 @@ const FORGET_BLOB: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND blob_
 const DETACH_ALL: &str = "DELETE FROM release_diffs WHERE release_id IN (SELECT id FROM releases WHERE app_id = $1)";
 const FORGET_MADE: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND blob_sha256 IS NOT NULL";
 const FORGET_NO_ROOM: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND problem = $2";
-const FORGET_UNFINISHED: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND problem = $2 AND made_time >= $3";
+const FORGET_UNFINISHED: &str = "DELETE FROM package_diffs WHERE app_id = $1 AND problem = $2 AND made_time = $3";
 // Of each account the app that waits longest.
 const WAITING: &str = "SELECT w.key, w.account, w.due FROM (SELECT o.key AS key, COALESCE(a.owner_id, '') AS account, o.next_attempt_time AS due, \
     ROW_NUMBER() OVER (PARTITION BY COALESCE(a.owner_id, '') ORDER BY o.next_attempt_time, o.key) AS place \
@@ -298,9 +298,9 @@ pub async fn forget_no_room(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<u64> 
     on_write!(tx, |conn| sqlx::query(FORGET_NO_ROOM).bind(app).bind(Problem::NoRoom.as_str()).execute(conn).await)
 }
 
-/// Forgets which diffs of the app were on trial, since a time.
-pub async fn forget_unfinished(tx: &mut WriteTx, app: &AppId, since: UnixMillis) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(FORGET_UNFINISHED).bind(app).bind(Problem::Unfinished.as_str()).bind(since).execute(conn).await)
+/// Forgets which diffs of the app are unfinished with this time.
+pub async fn forget_unfinished(tx: &mut WriteTx, app: &AppId, time: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(FORGET_UNFINISHED).bind(app).bind(Problem::Unfinished.as_str()).bind(time).execute(conn).await)
 }
 
 /// An app whose diffs are due to be looked at.

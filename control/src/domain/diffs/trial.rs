@@ -59,6 +59,53 @@ pub(super) async fn in_time<T>(reading: impl Future<Output = Worked<T>>) -> Work
     timeout(READING, reading).await.unwrap_or_else(|_| Err(Failure::reading("work on a package for a diff took too long")))
 }
 
+/// An app that this process works on.
+#[derive(Debug)]
+pub struct Claim {
+    /// Its lease.
+    pub lease: Lease,
+    /// Since when. What is on trial is recorded with this time.
+    pub began: UnixMillis,
+}
+
+impl Claim {
+    /// Counts a failure of the work: it is tried again at `next`. What is on trial did not end the process, so it is forgotten. Nothing is changed if the lease was
+    /// lost.
+    pub async fn retry_later(&self, app: &Context, next: UnixMillis) -> Result<()> {
+        let mut tx = self.forgetting(app).await?;
+        if outbox::retry_later(&mut tx, &self.lease, next, UnixMillis(0)).await? {
+            tx.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the work to the next process, without counting a failure. What is on trial is forgotten. Nothing is changed if the lease was lost.
+    pub async fn release(&self, app: &Context) -> Result<()> {
+        let mut tx = self.forgetting(app).await?;
+        if outbox::release(&mut tx, &self.lease).await? {
+            tx.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// A transaction that forgets what is on trial.
+    async fn forgetting(&self, app: &Context) -> Result<WriteTx> {
+        let mut tx = app.db.write().await?;
+        // Work on what is no app fails before anything is on trial.
+        if let Ok(of) = self.app() {
+            // First, like everything else that changes several of these rows.
+            access::apps::lock(&mut tx, &of).await?;
+            repo::forget_unfinished(&mut tx, &of, self.began).await?;
+        }
+        Ok(tx)
+    }
+
+    /// The app.
+    pub(super) fn app(&self) -> Result<AppId> {
+        AppId::try_from(self.lease.key.as_str()).map_err(Error::internal)
+    }
+}
+
 /// The work on the diffs of one release. On trial, a package counts as one that ends the process until the work on it has ended: if it never does, this is what
 /// stays recorded. If the package cannot be read twice on trial, or the work takes too long, that is recorded, too, if the storage is there. Another failure never
 /// is.
@@ -67,7 +114,7 @@ pub(super) struct Trial<'w> {
     pub app: &'w Context,
     pub of: &'w AppId,
     pub target: Target<'w>,
-    pub lease: &'w Lease,
+    pub claim: &'w Claim,
     /// Failures since something was done, processes that ended included.
     pub attempts: i64,
     /// Whether such work has ended the process before.
@@ -90,7 +137,8 @@ impl Trial<'_> {
         access::apps::lock(&mut tx, self.of).await?;
         let before = repo::made(&mut tx, self.of, self.target).await?;
         for base in bases {
-            repo::record(&mut tx, self.of, self.target, &failed(base, Problem::Unfinished, self.app)).await?;
+            let row = MadeRow { made_time: self.claim.began, ..failed(base, Problem::Unfinished, self.app) };
+            repo::record(&mut tx, self.of, self.target, &row).await?;
         }
         tx.commit().await?;
         let done = self.judge(problem, work).await;
@@ -117,7 +165,10 @@ impl Trial<'_> {
         work: impl Fn() -> W,
     ) -> Result<std::result::Result<T, Problem>> {
         let mut done = bounded(work()).await;
-        if matches!(done, Err(Failure::Reading(_))) && self.is_storage_there().await {
+        if let Err(Failure::Reading(error)) = done {
+            if !self.is_storage_there().await {
+                return Err(error);
+            }
             // The app's earlier failures may have had other causes.
             done = bounded(work()).await;
         }
@@ -147,7 +198,7 @@ impl Trial<'_> {
         let mut tx = self.app.db.write().await?;
         repo::record(&mut tx, self.of, self.target, row).await?;
         if self.attempts > 0 {
-            outbox::forgive(&mut tx, self.lease).await?;
+            outbox::forgive(&mut tx, &self.claim.lease).await?;
         }
         tx.commit().await?;
         self.attempts = 0;
@@ -166,35 +217,6 @@ impl From<Failure> for Error {
 /// Works for a while at most.
 async fn bounded<T>(work: impl Future<Output = Worked<T>>) -> Worked<T> {
     timeout(WORKING, work).await.unwrap_or_else(|_| Err(Failure::Late(Error::unavailable("making a diff took too long"))))
-}
-
-/// Counts a failure of the work on an app's diffs: it is tried again at `next`. What was on trial since the work began did not end the process, so it is forgotten.
-/// Nothing is changed if the lease was lost.
-pub async fn retry_later(app: &Context, lease: &Lease, began: UnixMillis, next: UnixMillis) -> Result<()> {
-    let (mut tx, of) = locked(app, lease).await?;
-    if outbox::retry_later(&mut tx, lease, next, UnixMillis(0)).await? {
-        repo::forget_unfinished(&mut tx, &of, began).await?;
-    }
-    tx.commit().await?;
-    Ok(())
-}
-
-/// Leaves the work on an app's diffs to the next process, without counting a failure. What was on trial since the work began is forgotten.
-pub async fn release(app: &Context, lease: &Lease, began: UnixMillis) -> Result<()> {
-    let (mut tx, of) = locked(app, lease).await?;
-    if outbox::release(&mut tx, lease).await? {
-        repo::forget_unfinished(&mut tx, &of, began).await?;
-    }
-    tx.commit().await?;
-    Ok(())
-}
-
-/// A transaction that has locked the leased app: first, like everything else that changes several rows of its diffs.
-async fn locked(app: &Context, lease: &Lease) -> Result<(WriteTx, AppId)> {
-    let of = AppId::try_from(lease.key.as_str()).map_err(Error::internal)?;
-    let mut tx = app.db.write().await?;
-    access::apps::lock(&mut tx, &of).await?;
-    Ok((tx, of))
 }
 
 /// The row of a diff that cannot be made.

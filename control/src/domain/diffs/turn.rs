@@ -20,7 +20,7 @@ use super::packages::{self, Target};
 use super::repo::{self, MadeRow, ReleaseRow};
 use super::surplus::Surplus;
 use super::throttle::Throttle;
-use super::trial::{Trial, Worked, failed};
+use super::trial::{Claim, Trial, Worked, failed};
 use super::{Problem, making};
 use crate::domain::access;
 use crate::domain::context::Context;
@@ -99,10 +99,11 @@ pub struct Suspended {
 /// Does the next piece of an app's work, for some seconds or until one diff is made, if that takes longer. When nothing is left, ends the lease, or has the app
 /// looked at again when something that waits is due. `suspended` is where the app's last turn ended, and then where this one does, if it looked at some
 /// deployments only. Errors: the database's and the storage's; the work is repeated.
-pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended>, throttle: &mut Throttle) -> Result<Turn> {
+pub async fn take(app: &Context, claim: &Claim, suspended: &mut Option<Suspended>, throttle: &mut Throttle) -> Result<Turn> {
     let began = app.now();
     let took = || app.now().as_millis().saturating_sub(began.as_millis()).clamp(0, MAX_WAIT);
-    let of = AppId::try_from(lease.key.as_str()).map_err(Error::internal)?;
+    let lease = &claim.lease;
+    let of = claim.app()?;
     let (versions, deployments) = {
         let mut tx = app.db.read().await?;
         (snapshots::versions(&mut tx, &of).await?, deployments::list(&mut tx, &of).await?)
@@ -131,7 +132,7 @@ pub async fn take(app: &Context, lease: &Lease, suspended: &mut Option<Suspended
             Look::Needs(needs) => {
                 has_worked = true;
                 for need in needs {
-                    satisfy(app, &of, need, (lease, &mut attempts), throttle, || took() >= BUDGET).await?;
+                    satisfy(app, &of, need, (claim, &mut attempts), throttle, || took() >= BUDGET).await?;
                     if took() >= BUDGET {
                         break 'deployments;
                     }
@@ -450,12 +451,12 @@ async fn satisfy(
     app: &Context,
     of: &AppId,
     mut need: Need,
-    (lease, attempts): (&Lease, &mut i64),
+    (claim, attempts): (&Claim, &mut i64),
     throttle: &mut Throttle,
     is_enough: impl Fn() -> bool,
 ) -> Result<()> {
     let release = need.target.clone();
-    let mut trial = Trial { app, of, target: release.target(), lease, attempts: *attempts, is_suspect: need.is_suspect };
+    let mut trial = Trial { app, of, target: release.target(), claim, attempts: *attempts, is_suspect: need.is_suspect };
     let missing = need.missing();
     let mut again = need.earlier();
     again.extend(need.outdated.iter().cloned());
@@ -572,7 +573,7 @@ async fn look_again(need: &mut Need, trial: &mut Trial<'_>, earlier: Vec<Release
     }
     let is_forgiven = !harmless.is_empty() && trial.attempts > 0;
     if is_forgiven {
-        outbox::forgive(&mut tx, trial.lease).await?;
+        outbox::forgive(&mut tx, &trial.claim.lease).await?;
     }
     tx.commit().await?;
     if is_forgiven {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control::testing::jobs::{DiffThrottle, DiffTurn, Job, Kind, Queue, take_diffs};
+use control::testing::jobs::{DiffClaim, DiffThrottle, DiffTurn, Job, Kind, Queue, take_diffs};
 use control::testing::releases::Sweep;
 use serde_json::json;
 use shared::hash::{BlobKey, Sha256Hex};
@@ -161,12 +161,13 @@ async fn rows_of_deleted_packages_are_read_before_anything_is_locked() {
     look_again(&app).await;
     let of = app.texts("SELECT id FROM apps", &[]).await.remove(0);
     let lease = Queue::new(&state.context, Kind::Diffs).unwrap().claim_key(of, 30_000).await.unwrap().unwrap();
+    let claim = DiffClaim { lease, began: app.clock.now() };
     let reads = || log.lines().iter().filter(|line| line.contains("package_diffs.target_sha256")).count();
     let before = reads();
     // SQLite has one writer, so the turn waits for this one before it changes anything.
     let writer = state.db.write().await.unwrap();
     let context = Arc::clone(&state.context);
-    let turn = tokio::spawn(async move { take_diffs(&context, &lease, &mut None, &mut DiffThrottle::default()).await });
+    let turn = tokio::spawn(async move { take_diffs(&context, &claim, &mut None, &mut DiffThrottle::default()).await });
     until("the rows are read", async || (reads() > before).then_some(())).await;
     drop(writer);
     assert_eq!(turn.await.unwrap().unwrap(), DiffTurn::Done);

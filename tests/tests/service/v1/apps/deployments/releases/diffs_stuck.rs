@@ -409,6 +409,41 @@ async fn a_process_that_stops_while_a_package_is_on_trial_does_not_blame_it() {
 
 // On one thread, where the time of timeouts can be advanced.
 #[tokio::test]
+async fn a_database_that_fails_while_a_package_is_on_trial_does_not_blame_it() {
+    let app = with_bucket().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    for content in ["one", "two"] {
+        upload(&ada, "Staging", &package(content)).await;
+    }
+    let (state, _folder) = second_process(&app).await;
+    let mut job = job(&state);
+    app.change(ON_TRIAL, &[]).await;
+    app.bucket_ref().slow_down(&key(&app, &package("two")).await.to_string());
+    let working = tokio::spawn(async move {
+        let round = job.round().await.map(drop);
+        (job, round)
+    });
+    until("the package is read", async || (app.bucket_ref().slow_reads() > 0).then_some(())).await;
+    app.change("ALTER TABLE outbox RENAME TO elsewhere", &[]).await;
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(5)).await;
+    tokio::time::resume();
+    let (mut job, round) = working.await.unwrap();
+    round.unwrap_err();
+    assert_eq!(problems(&app).await, ["unfinished"]);
+    app.change("ALTER TABLE elsewhere RENAME TO outbox", &[]).await;
+    app.bucket_ref().mend_reads();
+    job.round().await.unwrap();
+    assert_eq!(problems(&app).await, [""; 0]);
+    assert_eq!(app.number("SELECT attempts FROM outbox WHERE kind = 'diffs'").await, 5);
+    app.clock.advance(HOUR);
+    work(&app, &mut job).await;
+    assert_eq!(diffs(&ada, "v2").await, [line("v1", "ready", Value::Null)]);
+}
+
+// On one thread, where the time of timeouts can be advanced.
+#[tokio::test]
 async fn a_package_on_trial_that_cannot_be_read_once_is_not_damaged() {
     let app = with_bucket().await;
     let ada = app.sign_up("ada").await;
@@ -444,7 +479,9 @@ async fn devices_whose_reports_waited_at_the_edge_are_followed() {
     let mut job = job(&state);
     work(&app, &mut job).await;
     app.clock.advance(HOUR);
+    work(&app, &mut job).await;
     job.round().await.unwrap();
+    assert_eq!(app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'diffs'").await, 0);
     // Received before that look, and stored after it.
     move_devices_at(&app, &staging, 1, (0, 10), app.clock.now().as_millis() - 5 * MINUTE).await;
     app.clock.advance(31 * MINUTE);
