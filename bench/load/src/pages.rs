@@ -42,7 +42,7 @@ const RECENT: u32 = 20;
 /// The binary versions of each day.
 const VERSIONS: u32 = 50;
 /// How often the statements of each page are counted.
-const PASSES: usize = 3;
+const PASSES: usize = 10;
 /// The timeout for a line of the log to arrive.
 const LOG_TIMEOUT: Duration = Duration::from_secs(30);
 const DAY: i64 = 86_400_000;
