@@ -380,20 +380,24 @@ async fn a_bucket_that_sends_a_byte_now_and_then_does_not_stop_the_job() {
     assert!(log.lines().iter().any(|line| line.contains("work on a package for a diff took too long")), "{:?}", log.lines());
 }
 
-const ON_TRIAL: &str = "UPDATE outbox SET attempts = 4 WHERE kind = 'diffs'";
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_stops_while_a_package_is_on_trial_does_not_blame_it() {
-    let app = with_bucket().await;
+/// Ada's releases v1 and v2, and a second process. The bundle of v2 is read very slowly, and the next work is on trial.
+async fn slow_on_trial(app: &TestApp) -> (Client, AppState, TempDir) {
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     for content in ["one", "two"] {
         upload(&ada, "Staging", &package(content)).await;
     }
-    let (state, _folder) = second_process(&app).await;
+    let (state, folder) = second_process(app).await;
+    app.change("UPDATE outbox SET attempts = 4 WHERE kind = 'diffs'", &[]).await;
+    app.bucket_ref().slow_down(&key(app, &package("two")).await.to_string());
+    (ada, state, folder)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_stops_while_a_package_is_on_trial_does_not_blame_it() {
+    let app = with_bucket().await;
+    let (ada, state, _folder) = slow_on_trial(&app).await;
     let mut stopped = job(&state);
-    app.change(ON_TRIAL, &[]).await;
-    app.bucket_ref().slow_down(&key(&app, &package("two")).await.to_string());
     tokio::select! {
         round = stopped.round() => panic!("it ended: {round:?}"),
         () = until("the package is read", async || (app.bucket_ref().slow_reads() > 0).then_some(())) => {}
@@ -411,15 +415,8 @@ async fn a_process_that_stops_while_a_package_is_on_trial_does_not_blame_it() {
 #[tokio::test]
 async fn a_database_that_fails_while_a_package_is_on_trial_does_not_blame_it() {
     let app = with_bucket().await;
-    let ada = app.sign_up("ada").await;
-    ada.create_app("demo").await;
-    for content in ["one", "two"] {
-        upload(&ada, "Staging", &package(content)).await;
-    }
-    let (state, _folder) = second_process(&app).await;
+    let (ada, state, _folder) = slow_on_trial(&app).await;
     let mut job = job(&state);
-    app.change(ON_TRIAL, &[]).await;
-    app.bucket_ref().slow_down(&key(&app, &package("two")).await.to_string());
     let working = tokio::spawn(async move {
         let round = job.round().await.map(drop);
         (job, round)
@@ -446,15 +443,8 @@ async fn a_database_that_fails_while_a_package_is_on_trial_does_not_blame_it() {
 #[tokio::test]
 async fn a_package_on_trial_that_cannot_be_read_once_is_not_damaged() {
     let app = with_bucket().await;
-    let ada = app.sign_up("ada").await;
-    ada.create_app("demo").await;
-    for content in ["one", "two"] {
-        upload(&ada, "Staging", &package(content)).await;
-    }
-    let (state, _folder) = second_process(&app).await;
+    let (ada, state, _folder) = slow_on_trial(&app).await;
     let mut job = job(&state);
-    app.change(ON_TRIAL, &[]).await;
-    app.bucket_ref().slow_down(&key(&app, &package("two")).await.to_string());
     let round = tokio::spawn(async move { job.round().await.map(drop) });
     until("the package is read", async || (app.bucket_ref().slow_reads() > 0).then_some(())).await;
     app.bucket_ref().mend_reads();
