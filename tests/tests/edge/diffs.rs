@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 
 use serde_json::{Value, json};
+use tests::bucket::TestBucket;
 use tests::edge::{BUCKET_KEY, EdgeApp};
 use tests::random::Random;
 use tests::wait::until;
@@ -35,11 +36,27 @@ async fn check(client: &Client, key: &str, hash: &str) -> Value {
     client.get(&path).await.assert(200)["update_info"].take()
 }
 
-async fn a_device_gets_its_diff(is_in_r2: bool) {
+/// Where bundles are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Control's data folder.
+    Folder,
+    /// A bucket that only control reads.
+    Bucket,
+    /// A bucket that the Worker reads, too.
+    R2,
+}
+
+async fn a_device_gets_its_diff(place: Place) {
     let mut app = EdgeApp::spawn().await;
     app.control.stop().await;
     app.control.configure("DIFFS", "on");
-    if is_in_r2 {
+    let bucket = (place == Place::Bucket).then(TestBucket::start);
+    if let Some(bucket) = &bucket {
+        let [(_, storage), (_, id), (_, secret)] = bucket.settings();
+        app.control.configure_bucket(&storage, (&id, &secret));
+    }
+    if place == Place::R2 {
         let bundles = app.edge.bundles();
         app.control.configure_bucket(&bundles, BUCKET_KEY);
     }
@@ -66,7 +83,10 @@ async fn a_device_gets_its_diff(is_in_r2: bool) {
     assert_eq!(of_control["package_size"], offered["package_size"]);
     let whole = check(&device, &key, &"0".repeat(64)).await;
     assert_eq!(whole["package_size"].as_u64(), Some(two.0.len() as u64));
-    if is_in_r2 {
+    if let Some(bucket) = &bucket {
+        assert!(bucket.objects().len() > 2, "the bundles and the diff are there");
+    }
+    if place == Place::R2 {
         app.control.stop().await;
     }
     let path = |offer: &Value| offer["download_url"].as_str().unwrap().strip_prefix(&app.edge.base).unwrap().to_owned();
@@ -85,10 +105,15 @@ async fn a_device_gets_its_diff(is_in_r2: bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_gets_the_diff_from_where_control_stores_bundles() {
-    a_device_gets_its_diff(false).await;
+    a_device_gets_its_diff(Place::Folder).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_gets_the_diff_from_a_bucket_that_only_control_reads() {
+    a_device_gets_its_diff(Place::Bucket).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_gets_the_diff_from_r2_while_control_is_down() {
-    a_device_gets_its_diff(true).await;
+    a_device_gets_its_diff(Place::R2).await;
 }
